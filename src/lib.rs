@@ -1,0 +1,15 @@
+//! voxwire: a realtime ChatTTS server.
+//!
+//! The rooms, and what each is for:
+//!
+//! - [`cli`]: the commands `say`, `voices`, `models`, `doctor`; one file each.
+//! - [`text`]: raw text -> spoken text -> pieces; knows no model weights.
+//! - [`model`]: what ChatTTS *is*: dimensions, files, weights, tokens, voices, prompts, sampling, random numbers.
+//! - [`engine`]: runs the model: the [`engine::Engine`] contract and its implementations. Knows no web and no actor.
+//! - [`codec`]: codes or hidden states -> mel -> PCM, incrementally; and audio -> codes.
+//! - [`session`]: one utterance's life: pieces, order, chunk sizes, retries.
+//! - [`audio`]: containers and sample formats; a leaf.
+//!
+//! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
+
+pub mod model;

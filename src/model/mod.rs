@@ -1,0 +1,6 @@
+//! What ChatTTS *is*: dimensions, files, weights, tokens, voices, prompts, sampling, random numbers.
+//!
+//! Nothing in here runs the network: that is the engines' business.
+
+pub mod dims;
+pub mod weights;
