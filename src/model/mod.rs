@@ -4,4 +4,5 @@
 
 pub mod dims;
 pub mod prompt;
+pub mod rng;
 pub mod weights;

@@ -1,0 +1,3 @@
+pub mod arena;
+pub mod matrix;
+pub mod simd;
