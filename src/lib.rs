@@ -9,11 +9,13 @@
 //! - [`codec`]: codes or hidden states -> mel -> PCM, incrementally; and audio -> codes.
 //! - [`session`]: one utterance's life: pieces, order, chunk sizes, retries.
 //! - [`audio`]: containers and sample formats; a leaf.
+//! - [`machine`]: what the machine can do, measured.
 //! - [`parallel`]: the thread team engines and codec share.
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
 pub mod codec;
 pub mod engine;
+pub mod machine;
 pub mod model;
 pub mod parallel;

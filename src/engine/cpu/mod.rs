@@ -132,6 +132,11 @@ impl CpuEngine {
         &self.options
     }
 
+    /// Bytes of weights one code step reads: what memory bandwidth bounds.
+    pub fn step_bytes(&self) -> usize {
+        self.gpt.step_bytes()
+    }
+
     /// What was recorded of a slot so far; empty unless [`CpuOptions::trace`] is set.
     pub fn trace(&self, slot: Slot) -> Result<&Trace, EngineError> {
         Ok(&self.active(slot)?.trace)
