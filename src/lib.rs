@@ -12,4 +12,6 @@
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
+pub mod cli;
+pub mod device;
 pub mod model;

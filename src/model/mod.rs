@@ -3,4 +3,5 @@
 //! Nothing in here runs the network: that is the engines' business.
 
 pub mod dims;
+pub mod manifest;
 pub mod weights;
