@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use indicatif::HumanBytes;
+use indicatif::DecimalBytes;
 
 use crate::model::manifest::Manifest;
 use pull::{Plan, Sources};
@@ -77,7 +77,7 @@ fn pull(args: &PullArgs) -> anyhow::Result<()> {
     eprintln!("{}", licence_text(&manifest));
     let plan = Plan::make(&manifest, &dir)?;
     if plan.missing_bytes() > 0 {
-        let (files, bytes) = (plan.missing_files(), HumanBytes(plan.missing_bytes()));
+        let (files, bytes) = (plan.missing_files(), DecimalBytes(plan.missing_bytes()));
         eprintln!("To download: {files} of {} files, {bytes}", manifest.entries().count());
         if !args.yes {
             ask()?;
@@ -96,7 +96,7 @@ fn pull(args: &PullArgs) -> anyhow::Result<()> {
             "{} is complete in {} ({}, every sha256 right)",
             manifest.name,
             dir.display(),
-            HumanBytes(bytes)
+            DecimalBytes(bytes)
         )?;
     }
     Ok(())
@@ -136,7 +136,7 @@ fn list(json: bool) -> anyhow::Result<()> {
         writeln!(out, "no models on this machine; `voxwire models pull chattts` fetches the published one")?;
     }
     for m in &models {
-        let (dir, bytes) = (m.dir.display(), HumanBytes(m.bytes));
+        let (dir, bytes) = (m.dir.display(), DecimalBytes(m.bytes));
         writeln!(
             out,
             "{}\n  folder   {dir}\n  licence  {}\n  size     {bytes}\n  state    {}",

@@ -5,6 +5,7 @@
 //! no byte came between two failures), file names out of response headers, the hash.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -84,9 +85,11 @@ impl Hub {
             };
             fruitless = if self.bytes_so_far() > before { 0 } else { fruitless + 1 };
             if fruitless >= FRUITLESS_ATTEMPTS {
-                return Err(fault.context(format!("{}: given up after {fruitless} attempts", entry.path.as_str())));
+                return Err(fault.context(format!("given up after {fruitless} attempts")));
             }
-            sleep(self.backoff * 2u32.pow(fruitless));
+            let wait = self.backoff * 2u32.pow(fruitless.saturating_sub(1));
+            bar.suspend(|| eprintln!("{fault:#}; trying again in {:.1} s", wait.as_secs_f64()));
+            sleep(wait);
         }
     }
 
@@ -174,9 +177,21 @@ impl Hub {
                 Fault::Final(anyhow!("{file}: expected the file from {address}, found HTTP {code}"))
             }
             _ => {
-                let lasting = matches!(error, ApiError::MissingHeader(_) | ApiError::InvalidHeader(_));
-                let error = anyhow!("{file}: fetching from {address}: {error}");
-                if lasting { Fault::Final(error) } else { Fault::Passing(error) }
+                let lasting = match &error {
+                    ApiError::MissingHeader(_) | ApiError::InvalidHeader(_) => true,
+                    ApiError::IoError(e) => matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::PermissionDenied),
+                    _ => false,
+                };
+                let text = error.to_string();
+                let distrust = text.contains("invalid peer certificate");
+                // hf-hub 0.5 offers no way to hand it other certificates.
+                let hint = if distrust {
+                    " (only public certificates are trusted here: set HF_ENDPOINT to a mirror that has one)"
+                } else {
+                    ""
+                };
+                let error = anyhow!("{file}: fetching from {address}: {text}{hint}");
+                if lasting || distrust { Fault::Final(error) } else { Fault::Passing(error) }
             }
         }
     }

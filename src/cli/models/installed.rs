@@ -85,11 +85,12 @@ pub fn folder_of(name: &str) -> anyhow::Result<PathBuf> {
     Ok(root().context("choose a folder with --dir")?.join(name))
 }
 
-/// The model that speaks when none is named: `models/demo` under the working folder, else `demo` among the pulled ones.
+/// The model that speaks when none is named: `models/demo` under the working folder; where that is not, `demo` and then
+/// `chattts` among the pulled ones.
 pub fn default_dir() -> PathBuf {
     let here = PathBuf::from("models/demo");
-    let pulled = root().map(|r| r.join("demo")).unwrap_or_else(|_| here.clone());
-    if !here.is_dir() && pulled.is_dir() { pulled } else { here }
+    let pulled = root().into_iter().flat_map(|r| ["demo", "chattts"].map(|name| r.join(name)));
+    std::iter::once(here.clone()).chain(pulled).find(|dir| dir.join("asset").is_dir()).unwrap_or(here)
 }
 
 /// The default model and every model in the models' folder.

@@ -234,8 +234,9 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(e) => {
                     tries += 1;
+                    let hint = if distrusts(&e) { " (set SSL_CERT_FILE to the certificates to trust)" } else { "" };
                     if tries == ATTEMPTS || !is_passing(&e) {
-                        return Err(anyhow!("expected the file, found {e}"));
+                        return Err(anyhow!("expected an answer, found {e}{hint}"));
                     }
                     std::thread::sleep(self.backoff * 2u32.pow(tries - 1));
                 }
@@ -256,8 +257,14 @@ impl Client {
     }
 }
 
+/// The server's certificate is signed by nobody known: behind a company's proxy, for one.
+fn distrusts(error: &ureq::Error) -> bool {
+    error.to_string().contains("invalid peer certificate")
+}
+
 fn is_passing(error: &ureq::Error) -> bool {
     match error {
+        _ if distrusts(error) => false,
         ureq::Error::StatusCode(code) => *code == 429 || *code >= 500,
         ureq::Error::Io(_) | ureq::Error::Timeout(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
             true

@@ -7,7 +7,6 @@ use anyhow::bail;
 use serde::Serialize;
 
 use super::installed;
-use crate::model::dims::Dims;
 use crate::model::manifest::{Entry, FileState, Manifest};
 
 #[derive(Debug, clap::Args)]
@@ -85,15 +84,68 @@ fn resolve(model: &str) -> anyhow::Result<PathBuf> {
     Ok(dir)
 }
 
-/// The folder's own manifest; the published one for a folder that has the published layout but no manifest.
+/// The folder's own manifest; the published one for a folder of the published layout that was fetched by other means.
 fn manifest_for(dir: &Path) -> anyhow::Result<Manifest> {
     if let Some(manifest) = Manifest::of_dir(dir)? {
         return Ok(manifest);
     }
-    let dims = Dims::load(dir)?;
-    if dims.name != "chattts" {
-        let (dir, name) = (dir.display(), &dims.name);
-        bail!("{dir}: expected a manifest.toml to verify against, found none: {name} is checked by its shapes at load");
+    if let Some(own) = installed::foreign_model(dir, "chattts")? {
+        let dir = dir.display();
+        bail!(
+            "{dir}: expected a manifest.toml to verify against, found {own}: its shapes are checked when it is loaded"
+        );
     }
     Ok(Manifest::chattts()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::manifest::{CHATTTS, Check, MANIFEST_FILE, Sha256};
+
+    /// A folder that is right by its own manifest: each of the eleven files holds its own path.
+    fn right_folder() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let mut text = CHATTTS.to_string();
+        for entry in Manifest::chattts().unwrap().entries() {
+            let (path, file) = (entry.path.as_str(), entry.path.under(dir.path()));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, path).unwrap();
+            text = text.replace(&entry.sha256.to_string(), &Sha256::of(path.as_bytes()).to_string());
+        }
+        std::fs::write(dir.path().join(MANIFEST_FILE), text).unwrap();
+        dir
+    }
+
+    fn verify(dir: &Path) -> Result<(), String> {
+        run(&Args { model: dir.display().to_string(), json: true }).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_right_folder_passes_and_spares_the_start_its_hashing() {
+        let dir = right_folder();
+        verify(dir.path()).unwrap();
+        assert_eq!(Manifest::check(dir.path()).unwrap(), Check::Stamped);
+    }
+
+    #[test]
+    fn one_wrong_and_one_missing_file_fail_and_are_told_apart() {
+        let dir = right_folder();
+        std::fs::write(dir.path().join("asset/DVAE.safetensors"), "other").unwrap();
+        std::fs::remove_file(dir.path().join("asset/gpt/config.json")).unwrap();
+        assert!(verify(dir.path()).unwrap_err().contains("2 of 11 files missing or wrong"));
+        let manifest = Manifest::of_dir(dir.path()).unwrap().unwrap();
+        let states: Vec<_> = manifest.files.iter().map(|e| e.state(dir.path()).unwrap()).collect();
+        assert!(matches!(&states[0], FileState::Wrong { found } if found.ends_with("(5 bytes)")), "{states:?}");
+        assert_eq!(states[4], FileState::Missing);
+        assert!(states[1..4].iter().chain(&states[5..]).all(|s| *s == FileState::Ok), "{states:?}");
+    }
+
+    #[test]
+    fn somebodys_own_model_has_nothing_to_be_verified_against() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.json"), "{}").unwrap();
+        assert!(verify(dir.path()).unwrap_err().contains("expected a manifest.toml"));
+        assert!(verify(&dir.path().join("none")).unwrap_err().contains("expected a model's folder"));
+    }
 }
