@@ -37,7 +37,16 @@ enum Command {
     },
 }
 
+const ENVIRONMENT: &str = "\
+Environment:
+  VOXWIRE_MODELS              folder that holds pulled models
+  HF_ENDPOINT, HF_TOKEN       a mirror of the hub; a token for it
+  VOXWIRE_PYPI, PIP_INDEX_URL a Python package index, for two small pieces of data
+  SSL_CERT_FILE               certificates to trust for the package index (the hub is trusted by public ones only)
+  HTTPS_PROXY, ALL_PROXY, NO_PROXY";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = ENVIRONMENT)]
 struct PullArgs {
     /// Which model
     #[arg(default_value = "chattts")]
