@@ -14,7 +14,9 @@
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
+pub mod cli;
 pub mod codec;
+pub mod device;
 pub mod engine;
 pub mod machine;
 pub mod model;
