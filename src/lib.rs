@@ -13,5 +13,6 @@
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
+pub mod codec;
 pub mod model;
 pub mod parallel;
