@@ -14,5 +14,6 @@
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
 pub mod codec;
+pub mod engine;
 pub mod model;
 pub mod parallel;

@@ -5,7 +5,6 @@
 //! A row's codes and audio depend on that row alone: never on the batch, its neighbours, or the chunk sizes.
 
 pub mod cpu;
-pub mod fake;
 
 use crate::model::prompt::{DecodePath, Prompt};
 use crate::model::sampling::Sampling;
@@ -46,6 +45,8 @@ pub enum StepOutcome {
     Token(u32),
     /// The row has ended; this step is not audio.
     End,
+    /// The slot has no position left; nothing was computed.
+    Full,
     /// The row's values stopped being finite: it ends alone, its neighbours go on.
     Failed,
 }
@@ -70,6 +71,8 @@ pub enum EngineError {
     Prompt(String),
     #[error("decode: expected at most {available} steps, found {asked}")]
     TooFewSteps { asked: usize, available: usize },
+    #[error("decode: {0}")]
+    Decode(String),
     #[error("the device failed: {0}")]
     Device(String),
 }

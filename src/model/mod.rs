@@ -4,4 +4,8 @@
 
 pub mod dims;
 pub mod prompt;
+pub mod rng;
+pub mod sampling;
+pub mod tokenizer;
+pub mod torch_rng;
 pub mod weights;
