@@ -22,10 +22,6 @@ impl<'a, T> Shared<'a, T> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     pub fn as_ptr(&self) -> *mut T {
         self.start
     }
