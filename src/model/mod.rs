@@ -3,4 +3,6 @@
 //! Nothing in here runs the network: that is the engines' business.
 
 pub mod dims;
+pub mod speaker;
+pub mod torch_rng;
 pub mod weights;
