@@ -153,7 +153,8 @@ mod tests {
     /// Case E06: the end fades and does not click, and nothing before the last 5 ms is touched.
     #[test]
     fn the_end_fades_without_a_click() {
-        let pcm: Vec<f32> = (0..4800).map(|i| 0.8 * (i as f32 * std::f32::consts::TAU * 220.0 / 24_000.0).sin()).collect();
+        let pcm: Vec<f32> =
+            (0..4800).map(|i| 0.8 * (i as f32 * std::f32::consts::TAU * 220.0 / 24_000.0).sin()).collect();
         let out = faded(&pcm, &[777]);
         assert_eq!(out[..4680], pcm[..4680]);
         assert_eq!(out[4799], 0.0);

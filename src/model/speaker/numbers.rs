@@ -35,7 +35,7 @@ pub fn parse(text: &str, hidden: usize) -> Result<Vec<f32>, NumbersError> {
     let inner = strip_brackets(text);
     let inner = inner.strip_suffix(',').unwrap_or(inner);
     let mut values = Vec::new();
-    let mut push = |word: &str| {
+    let mut push = |word: &str| -> Result<(), NumbersError> {
         let position = values.len() + 1;
         let found = || word.chars().take(24).collect();
         values.push(word.parse::<f32>().map_err(|_| NumbersError::NotANumber { position, found: found() })?);
@@ -72,9 +72,14 @@ mod tests {
 
     #[test]
     fn every_layout_of_the_same_numbers() {
-        for text in
-            ["1,-2.5,3e-1", " 1 -2.5 0.3 ", "1\n-2.5\n0.3\n", "1,\n-2.5,\r\n0.3,\n", "[1, -2.5, 0.3]", "\"[[1,-2.5,.3]]\""]
-        {
+        for text in [
+            "1,-2.5,3e-1",
+            " 1 -2.5 0.3 ",
+            "1\n-2.5\n0.3\n",
+            "1,\n-2.5,\r\n0.3,\n",
+            "[1, -2.5, 0.3]",
+            "\"[[1,-2.5,.3]]\"",
+        ] {
             assert!(looks_like_numbers(text), "{text:?}");
             assert_eq!(parse(text, 3), Ok(vec![1.0, -2.5, 0.3]), "{text:?}");
         }

@@ -52,7 +52,8 @@ impl SpeakerStats {
     /// names the place in errors.
     pub fn parse(text: &str, hidden: usize, origin: &str) -> Result<Self, StatsError> {
         let origin = || origin.to_string();
-        let bytes = base16384::decode(text.trim()).map_err(|source| StatsError::Base16384 { origin: origin(), source })?;
+        let bytes =
+            base16384::decode(text.trim()).map_err(|source| StatsError::Base16384 { origin: origin(), source })?;
         if bytes.len() != 4 * hidden {
             let found = format!("{} bytes", bytes.len());
             return Err(StatsError::Length { origin: origin(), expected: 2 * hidden, found });

@@ -117,7 +117,8 @@ pub fn decode(text: &str, layout: &StringLayout) -> Result<Payload, StringError>
     }
     let bytes = base16384::decode(text)?;
     let speaker = bytes.first().is_some_and(|&b| lzma2::can_start(b));
-    let sample = bytes.len() > SHAPE_BYTES && (lzma2::can_start(bytes[SHAPE_BYTES]) || shape(&bytes)[0] == layout.num_vq);
+    let sample =
+        bytes.len() > SHAPE_BYTES && (lzma2::can_start(bytes[SHAPE_BYTES]) || shape(&bytes)[0] == layout.num_vq);
     match (speaker, sample) {
         (true, false) => decode_embedding(&bytes, layout),
         (false, true) => decode_codes(&bytes, layout),
@@ -143,7 +144,8 @@ pub fn encode_embedding(values: &[f32]) -> Result<String, StringError> {
 /// Encodes a sample's codes, `[steps][num_vq]`.
 pub fn encode_codes(codes: &[Vec<u16>], layout: &StringLayout) -> Result<String, StringError> {
     check_codes(codes, layout)?;
-    let mut payload: Vec<u8> = [layout.num_vq as u16, codes.len() as u16].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let mut payload: Vec<u8> =
+        [layout.num_vq as u16, codes.len() as u16].iter().flat_map(|n| n.to_le_bytes()).collect();
     let by_book = (0..layout.num_vq).flat_map(|book| codes.iter().map(move |step| step[book]));
     payload.extend(lzma2::compress(&by_book.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()));
     Ok(base16384::encode(&payload))

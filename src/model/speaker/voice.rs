@@ -14,8 +14,9 @@ use super::stats::SpeakerStats;
 use super::string::{self, Payload, StringError, StringKind, StringLayout};
 use crate::model::dims::Dims;
 
-/// Largest file read as a voice: 30 s of 96 kHz stereo in 32 bits, and some.
-const MAX_FILE_BYTES: u64 = 32 << 20;
+/// Largest file read as a voice: 30 s of the widest WAV format take 92 MB. Text is far shorter.
+const MAX_FILE_BYTES: u64 = 96 << 20;
+const MAX_TEXT_BYTES: u64 = numbers::MAX_TEXT_BYTES as u64;
 /// Longest text of a sample, in bytes; 30 s of speech are some 500 letters.
 const MAX_SAMPLE_TEXT: usize = 4096;
 
@@ -213,6 +214,9 @@ impl Voice {
         if let Some(found) = foreign_content(bytes) {
             return Err(VoiceError::Foreign { found });
         }
+        if bytes.len() as u64 > MAX_TEXT_BYTES {
+            return Err(VoiceError::FileSize { limit: MAX_TEXT_BYTES, found: bytes.len() as u64 });
+        }
         let text = std::str::from_utf8(bytes).map_err(|_| VoiceError::Foreign { found: "bytes that are not UTF-8" })?;
         let text = text.trim().trim_start_matches('\u{feff}');
         match text.split_once('\n') {
@@ -289,7 +293,9 @@ impl Voice {
     pub fn sample(&self) -> Result<&Sample, VoiceError> {
         match &self.kind {
             VoiceKind::Sample(sample) => Ok(sample),
-            VoiceKind::Embedding(_) => Err(VoiceError::Kind { expected: StringKind::Sample, found: StringKind::Speaker }),
+            VoiceKind::Embedding(_) => {
+                Err(VoiceError::Kind { expected: StringKind::Sample, found: StringKind::Speaker })
+            }
         }
     }
 
