@@ -13,4 +13,5 @@
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
 pub mod audio;
+pub mod cli;
 pub mod model;

@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_bomb_is_stopped_at_the_limit() {
-        let bomb = compress(&vec![0; 8 << 20]);
-        assert!(bomb.len() < 8192);
+        let bomb = compress(&vec![0; 1 << 20]);
+        assert!(bomb.len() < 1024);
         assert!(matches!(decompress(&bomb, 1536), Err(Lzma2Error::TooLong { limit: 1536 })));
     }
 
