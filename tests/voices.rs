@@ -448,8 +448,6 @@ fn cjk(range: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-
     #[test]
     fn base16384_round_trip(bytes in prop::collection::vec(any::<u8>(), 1..400)) {
         let text = base16384::encode(&bytes);

@@ -1,9 +1,8 @@
 //! `voxwire voices`: draw a voice, tell what a voice is, write it as text.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -54,8 +53,12 @@ enum Command {
     },
 }
 
+/// A reader that goes away (`voxwire voices draw --count 100 | head -1`) is not an error.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    run_to(args, &mut std::io::stdout().lock())
+    match run_to(args, &mut std::io::stdout().lock()) {
+        Err(e) if e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) => Ok(()),
+        result => result,
+    }
 }
 
 fn run_to(args: Args, out: &mut impl Write) -> anyhow::Result<()> {
@@ -105,7 +108,7 @@ impl Model {
     fn show(&self, spec: &str, text: Option<&str>, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
         let fields = self.describe(&self.parse(spec, text)?);
         if json {
-            writeln!(out, "{}", Value::Object(fields))?;
+            writeln!(out, "{}", object(fields))?;
         } else {
             for (name, value) in &fields {
                 writeln!(out, "{name:<8} {}", value.as_str().map_or_else(|| value.to_string(), str::to_string))?;
@@ -114,9 +117,10 @@ impl Model {
         Ok(())
     }
 
-    fn describe(&self, voice: &Voice) -> serde_json::Map<String, Value> {
-        let mut fields = serde_json::Map::new();
-        let mut put = |name: &str, value: Value| fields.insert(name.to_string(), value);
+    /// Names and values in the order they are shown in.
+    fn describe(&self, voice: &Voice) -> Vec<(&'static str, Value)> {
+        let mut fields = Vec::new();
+        let mut put = |name, value| fields.push((name, value));
         put("source", json!(voice.source().to_string()));
         if let Some(file) = voice.file() {
             put("file", json!(file.display().to_string()));
@@ -161,20 +165,24 @@ impl Model {
         };
         if let Some(file) = output {
             let lines = words.map_or_else(|| format!("{string}\n"), |words| format!("{string}\n{words}\n"));
-            std::fs::write(file, lines).with_context(|| file.display().to_string())?;
+            std::fs::write(file, lines).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
         }
         match (json, output) {
             (true, _) => {
                 let mut fields = self.describe(&voice);
-                fields.insert("string".into(), json!(string));
-                fields.insert("output".into(), json!(output.map(|f| f.display().to_string())));
-                writeln!(out, "{}", Value::Object(fields))?;
+                fields.push(("string", json!(string)));
+                fields.push(("output", json!(output.map(|f| f.display().to_string()))));
+                writeln!(out, "{}", object(fields))?;
             }
             (false, None) => writeln!(out, "{string}")?,
             (false, Some(file)) => writeln!(out, "{}", file.display())?,
         }
         Ok(())
     }
+}
+
+fn object(fields: Vec<(&'static str, Value)>) -> Value {
+    fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
 /// Five decimals, as voice lists print values.
@@ -217,7 +225,7 @@ mod tests {
         let words = words.chain(["--model".into(), dir.display().to_string()]);
         let cli = <Cli as clap::Parser>::try_parse_from(words).map_err(|e| e.to_string())?;
         let mut out = Vec::new();
-        run_to(cli.args, &mut out).map_err(|e| format!("{e:#}"))?;
+        run_to(cli.args, &mut out).map_err(|e| e.to_string())?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -14,8 +14,10 @@ use super::stats::SpeakerStats;
 use super::string::{self, Payload, StringError, StringKind, StringLayout};
 use crate::model::dims::Dims;
 
-/// Largest file read as a voice: 30 s of the widest WAV format take 92 MB. Text is far shorter.
-const MAX_FILE_BYTES: u64 = 96 << 20;
+const WAV_MAGIC: &[u8] = b"RIFF";
+/// Largest recording read: 30 s of the widest WAV format take 92 MB.
+const MAX_WAV_BYTES: u64 = 96 << 20;
+/// Largest file read as text.
 const MAX_TEXT_BYTES: u64 = numbers::MAX_TEXT_BYTES as u64;
 /// Longest text of a sample, in bytes; 30 s of speech are some 500 letters.
 const MAX_SAMPLE_TEXT: usize = 4096;
@@ -76,8 +78,8 @@ pub enum VoiceError {
     File { file: PathBuf, source: Box<VoiceError> },
     #[error("{0}")]
     Io(std::io::Error),
-    #[error("expected at most {limit} bytes, found {found}")]
-    FileSize { limit: u64, found: u64 },
+    #[error("expected at most {limit} bytes, found more")]
+    FileSize { limit: u64 },
     #[error(
         "expected a WAV file, numbers, a speaker string or a seed, found {found}; such files can run code when \
          loaded: export the vector as numbers or a speaker string"
@@ -190,7 +192,7 @@ impl Voice {
 
     /// Reads a voice file; content decides what it is, never the name.
     pub fn from_file(path: &Path, ctx: &VoiceContext) -> Result<Self, VoiceError> {
-        let voice = read_bounded(path, MAX_FILE_BYTES).and_then(|bytes| match bytes.starts_with(b"RIFF") {
+        let voice = read_voice_file(path).and_then(|bytes| match bytes.starts_with(WAV_MAGIC) {
             true => {
                 let beside = ctx.sample_text.is_none().then(|| text_beside(path)).transpose()?.flatten();
                 Self::from_wav(&bytes, ctx.sample_text.or(beside.as_deref()), ctx)
@@ -208,14 +210,14 @@ impl Voice {
         if let Some(found) = code_container(bytes) {
             return Err(VoiceError::RunsCode { found });
         }
-        if bytes.starts_with(b"RIFF") {
+        if bytes.starts_with(WAV_MAGIC) {
             return Self::from_wav(bytes, ctx.sample_text, ctx);
         }
         if let Some(found) = foreign_content(bytes) {
             return Err(VoiceError::Foreign { found });
         }
         if bytes.len() as u64 > MAX_TEXT_BYTES {
-            return Err(VoiceError::FileSize { limit: MAX_TEXT_BYTES, found: bytes.len() as u64 });
+            return Err(VoiceError::FileSize { limit: MAX_TEXT_BYTES });
         }
         let text = std::str::from_utf8(bytes).map_err(|_| VoiceError::Foreign { found: "bytes that are not UTF-8" })?;
         let text = text.trim().trim_start_matches('\u{feff}');
@@ -370,19 +372,26 @@ fn text_beside(wav: &Path) -> Result<Option<String>, VoiceError> {
     if !path.is_file() {
         return Ok(None);
     }
-    let words = read_bounded(&path, MAX_SAMPLE_TEXT as u64)
+    let words = File::open(&path)
+        .map_err(VoiceError::Io)
+        .and_then(|file| read_bounded(file, Vec::new(), MAX_SAMPLE_TEXT as u64))
         .and_then(|b| String::from_utf8(b).map_err(|_| VoiceError::Foreign { found: "bytes that are not UTF-8" }));
     words.map(Some).map_err(|e| VoiceError::File { file: path, source: Box::new(e) })
 }
 
-fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, VoiceError> {
-    let file = File::open(path).map_err(VoiceError::Io)?;
+/// Reads a file as far as its kind may be long.
+fn read_voice_file(path: &Path) -> Result<Vec<u8>, VoiceError> {
+    let mut file = File::open(path).map_err(VoiceError::Io)?;
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(VoiceError::Io)?;
-    match bytes.len() as u64 {
-        found if found > limit => Err(VoiceError::FileSize { limit, found }),
-        _ => Ok(bytes),
-    }
+    (&mut file).take(WAV_MAGIC.len() as u64).read_to_end(&mut bytes).map_err(VoiceError::Io)?;
+    let limit = if bytes == WAV_MAGIC { MAX_WAV_BYTES } else { MAX_TEXT_BYTES };
+    read_bounded(file, bytes, limit)
+}
+
+/// Reads the rest of a file of which `bytes` have been read.
+fn read_bounded(file: File, mut bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, VoiceError> {
+    file.take(limit + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(VoiceError::Io)?;
+    if bytes.len() as u64 > limit { Err(VoiceError::FileSize { limit }) } else { Ok(bytes) }
 }
 
 /// Containers that a loader would have to execute or unpack.
