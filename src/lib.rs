@@ -9,9 +9,12 @@
 //! - [`codec`]: codes or hidden states -> mel -> PCM, incrementally; and audio -> codes.
 //! - [`session`]: one utterance's life: pieces, order, chunk sizes, retries.
 //! - [`audio`]: containers and sample formats; a leaf.
+//! - [`parallel`]: the thread team engines and codec share.
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
 pub mod audio;
 pub mod cli;
+pub mod codec;
 pub mod model;
+pub mod parallel;

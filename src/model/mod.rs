@@ -5,4 +5,5 @@
 pub mod dims;
 pub mod speaker;
 pub mod torch_rng;
+pub mod prompt;
 pub mod weights;
