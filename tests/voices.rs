@@ -2,6 +2,7 @@
 //! voice cases, and properties of the parsers on arbitrary input.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use half::f16;
 use proptest::prelude::*;
@@ -32,7 +33,13 @@ fn golden(file: &str) -> Option<PathBuf> {
     Some(path)
 }
 
+/// The published model's dimensions.
 fn published_dims() -> Dims {
+    static DIMS: LazyLock<Dims> = LazyLock::new(load_published_dims);
+    DIMS.clone()
+}
+
+fn load_published_dims() -> Dims {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("asset/gpt")).unwrap();
     let config = json!({
@@ -380,7 +387,7 @@ fn a_recording_becomes_a_sample() {
     std::fs::write(&path, voxwire::audio::wav::encode(&pcm, 48_000)).unwrap();
     let dims = published_dims();
     let spec = path.to_str().unwrap();
-    let encode = |pcm: &[f32]| Ok(vec![vec![7u16; 4]; pcm.len() / 512]);
+    let encode = |pcm: &[f32]| Ok(vec![7u16; 4 * (pcm.len() / 512)]);
     let ctx = VoiceContext::new(&dims).with_encoder(&encode);
     let sample = |ctx: &VoiceContext| Voice::parse(spec, ctx).unwrap().sample().unwrap().clone();
     assert_eq!(sample(&ctx).codes.len(), 4 * 24_000 / 512, "resampled to the model's rate first");
@@ -392,9 +399,12 @@ fn a_recording_becomes_a_sample() {
     let fault = |ctx: VoiceContext| Voice::parse(spec, &ctx).unwrap_err().to_string();
     let none = fault(VoiceContext::new(&dims));
     assert!(none.ends_with("recording: expected a model that can encode audio, found none"), "{none}");
-    let wrong = |_: &[f32]| Ok(vec![vec![625u16; 4]]);
+    let wrong = |_: &[f32]| Ok(vec![7, 625, 7, 7]);
     let wrong = fault(VoiceContext::new(&dims).with_encoder(&wrong));
     assert!(wrong.contains("DVAE encoder") && wrong.contains("found 625"), "{wrong}");
+    let uneven = |_: &[f32]| Ok(vec![7; 9]);
+    let uneven = fault(VoiceContext::new(&dims).with_encoder(&uneven));
+    assert!(uneven.contains("expected 4 codebooks"), "{uneven}");
     let failing = |_: &[f32]| Err("no such tensor".to_string());
     let failing = fault(VoiceContext::new(&dims).with_encoder(&failing));
     assert!(failing.ends_with("recording: DVAE encoder: no such tensor"), "{failing}");

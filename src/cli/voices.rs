@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use crate::codec::{CodecError, Encoder};
 use crate::model::dims::Dims;
 use crate::model::speaker::voice::l2_norm;
 use crate::model::speaker::{LISTED_BUT_NOT_SEEDS, Source, SpeakerStats, Voice, VoiceContext, VoiceKind};
+use crate::parallel::Team;
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -72,8 +74,9 @@ fn run_to(args: Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
 }
 
-/// What voices need of a model: its dimensions and statistics, no weights.
+/// What voices need of a model: its dimensions and statistics; the weights stay on disk.
 struct Model {
+    dir: PathBuf,
     dims: Dims,
     stats: Option<SpeakerStats>,
 }
@@ -82,7 +85,7 @@ impl Model {
     fn open(dir: &Path) -> anyhow::Result<Self> {
         let dims = Dims::load(dir)?;
         let stats = SpeakerStats::load(dir, &dims)?;
-        Ok(Self { dims, stats })
+        Ok(Self { dir: dir.to_path_buf(), dims, stats })
     }
 
     fn context<'a>(&'a self, text: Option<&'a str>) -> VoiceContext<'a> {
@@ -90,7 +93,13 @@ impl Model {
     }
 
     fn parse(&self, spec: &str, text: Option<&str>) -> anyhow::Result<Voice> {
-        Ok(Voice::parse(spec, &self.context(text))?)
+        let encode = |pcm: &[f32]| self.encode_recording(pcm).map_err(|e| e.to_string());
+        Ok(Voice::parse(spec, &self.context(text).with_encoder(&encode))?)
+    }
+
+    /// The only step that needs weights and threads, taken when the voice turns out to be a recording.
+    fn encode_recording(&self, pcm: &[f32]) -> Result<Vec<u16>, CodecError> {
+        Encoder::load(&self.dir, &self.dims)?.encode(&Team::for_machine(), pcm)
     }
 
     fn draw(&self, json: bool, out: &mut impl Write) -> anyhow::Result<()> {

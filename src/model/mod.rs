@@ -3,7 +3,7 @@
 //! Nothing in here runs the network: that is the engines' business.
 
 pub mod dims;
+pub mod prompt;
 pub mod speaker;
 pub mod torch_rng;
-pub mod prompt;
 pub mod weights;

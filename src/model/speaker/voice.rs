@@ -22,8 +22,9 @@ const MAX_TEXT_BYTES: u64 = numbers::MAX_TEXT_BYTES as u64;
 /// Longest text of a sample, in bytes; 30 s of speech are some 500 letters.
 const MAX_SAMPLE_TEXT: usize = 4096;
 
-/// Turns mono PCM at the model's sample rate into codes, `[steps][num_vq]`: mel, DVAE encoder, quantiser.
-pub type EncodeSample<'a> = dyn Fn(&[f32]) -> Result<Vec<Vec<u16>>, String> + 'a;
+/// Turns mono PCM at the model's sample rate into codes, `[steps, num_vq]` in one row after the other: mel, DVAE
+/// encoder, quantiser.
+pub type EncodeSample<'a> = dyn Fn(&[f32]) -> Result<Vec<u16>, String> + 'a;
 
 /// What parsing a voice needs to know of the model, and what comes with the voice.
 pub struct VoiceContext<'a> {
@@ -233,7 +234,8 @@ impl Voice {
     pub fn from_wav(bytes: &[u8], words: Option<&str>, ctx: &VoiceContext) -> Result<Self, VoiceError> {
         let pcm = recording::read_wav(bytes, ctx.sample_rate)?;
         let encode = ctx.encode.ok_or(VoiceError::NoEncoder)?;
-        let codes = encode(&pcm).map_err(VoiceError::Encoder)?;
+        let flat = encode(&pcm).map_err(VoiceError::Encoder)?;
+        let codes: Vec<Vec<u16>> = flat.chunks(ctx.layout.num_vq).map(<[u16]>::to_vec).collect();
         string::check_codes(&codes, &ctx.layout).map_err(VoiceError::EncoderCodes)?;
         Ok(Self::new(Source::Recording, VoiceKind::Sample(Sample { codes, text: sample_text(words)? })))
     }
