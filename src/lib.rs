@@ -14,6 +14,7 @@
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
+pub mod audio;
 pub mod cli;
 pub mod codec;
 pub mod device;

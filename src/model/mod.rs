@@ -7,6 +7,7 @@ pub mod manifest;
 pub mod prompt;
 pub mod rng;
 pub mod sampling;
+pub mod speaker;
 pub mod tokenizer;
 pub mod torch_rng;
 pub mod weights;
