@@ -14,3 +14,4 @@
 
 pub mod audio;
 pub mod model;
+pub mod text;

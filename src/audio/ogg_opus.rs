@@ -100,9 +100,7 @@ impl<W: Write> OggOpusSink<W> {
     }
 
     fn encode(&mut self, frame: &[f32]) -> Result<Vec<u8>, AudioError> {
-        self.encoder
-            .encode_vec_float(frame, MAX_PACKET)
-            .map_err(|source| AudioError::Opus { step: "encode", source })
+        self.encoder.encode_vec_float(frame, MAX_PACKET).map_err(|source| AudioError::Opus { step: "encode", source })
     }
 
     fn write_frames(&mut self) -> Result<(), AudioError> {

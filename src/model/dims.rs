@@ -156,7 +156,13 @@ impl Dims {
             if ok { Ok(()) } else { Err(DimsError::Value { file: file.to_path_buf(), field, expected, found }) }
         };
         let sizes = [g.hidden_size, g.intermediate_size, g.num_attention_heads, g.num_hidden_layers, g.num_vq];
-        check(sizes.iter().all(|n| (1..=65_536).contains(n)), gpt_path, "sizes", "1 to 65536 each".into(), format!("{sizes:?}"))?;
+        check(
+            sizes.iter().all(|n| (1..=65_536).contains(n)),
+            gpt_path,
+            "sizes",
+            "1 to 65536 each".into(),
+            format!("{sizes:?}"),
+        )?;
         let divides = g.hidden_size.is_multiple_of(g.num_attention_heads) && g.head_dim().is_multiple_of(2);
         let heads = format!("a divisor of hidden_size {} that leaves an even head size", g.hidden_size);
         check(divides, gpt_path, "num_attention_heads", heads, g.num_attention_heads.to_string())?;
@@ -164,20 +170,45 @@ impl Dims {
         let found = format!("{} and {}", g.num_audio_tokens, g.num_text_tokens);
         check(vocab, gpt_path, "num_audio_tokens, num_text_tokens", "2 to 65535 and 2 to 16777216".into(), found)?;
         let eps_ok = g.rms_norm_eps > 0.0 && g.rope_theta > 1.0;
-        check(eps_ok, gpt_path, "rms_norm_eps, rope_theta", "> 0 and > 1".into(), format!("{} and {}", g.rms_norm_eps, g.rope_theta))?;
+        check(
+            eps_ok,
+            gpt_path,
+            "rms_norm_eps, rope_theta",
+            "> 0 and > 1".into(),
+            format!("{} and {}", g.rms_norm_eps, g.rope_theta),
+        )?;
         let pairs = self.decoder.idim * 2 == g.hidden_size;
-        check(pairs, side, "decoder.idim", format!("half of hidden_size {}", g.hidden_size), self.decoder.idim.to_string())?;
+        check(
+            pairs,
+            side,
+            "decoder.idim",
+            format!("half of hidden_size {}", g.hidden_size),
+            self.decoder.idim.to_string(),
+        )?;
         let vq = &self.dvae.vq;
         let books = vq.groups * vq.residuals == g.num_vq;
-        check(books, side, "dvae.vq.G x R", format!("num_vq {}", g.num_vq), format!("{} x {}", vq.groups, vq.residuals))?;
+        check(
+            books,
+            side,
+            "dvae.vq.G x R",
+            format!("num_vq {}", g.num_vq),
+            format!("{} x {}", vq.groups, vq.residuals),
+        )?;
         let codes: usize = vq.levels.iter().product();
         let levels = format!("a product of num_audio_tokens - 1 = {}", g.num_audio_tokens - 1);
         check(codes + 1 == g.num_audio_tokens, side, "dvae.vq.levels", levels, format!("{:?}", vq.levels))?;
-        let odd = [&self.decoder, &self.dvae.decoder, &self.dvae.encoder].iter().all(|s| s.kernel % 2 == 1 && s.dilation > 0);
+        let odd =
+            [&self.decoder, &self.dvae.decoder, &self.dvae.encoder].iter().all(|s| s.kernel % 2 == 1 && s.dilation > 0);
         check(odd, side, "kernel, dilation", "an odd kernel and a dilation of at least 1".into(), "another".into())?;
         let v = &self.vocos;
         let hop_ok = v.hop_length > 0 && v.n_fft.is_multiple_of(v.hop_length) && v.n_fft / v.hop_length >= 2;
-        check(hop_ok, side, "vocos n_fft, hop_length", "n_fft a multiple (2 or more) of hop_length".into(), format!("{} and {}", v.n_fft, v.hop_length))
+        check(
+            hop_ok,
+            side,
+            "vocos n_fft, hop_length",
+            "n_fft a multiple (2 or more) of hop_length".into(),
+            format!("{} and {}", v.n_fft, v.hop_length),
+        )
     }
 }
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
 use memmap2::Mmap;
-use safetensors::tensor::{Metadata, SafeTensors};
 pub use safetensors::Dtype;
+use safetensors::tensor::{Metadata, SafeTensors};
 
 /// Longest header accepted: the published files stay under 40 KB.
 const MAX_HEADER_BYTES: u64 = 16 << 20;
@@ -51,8 +51,10 @@ impl Checkpoint {
         if let Some(found) = foreign_content(&map) {
             return Err(WeightsError::NotSafetensors { file: path, found });
         }
-        let (header, metadata) = SafeTensors::read_metadata(&map)
-            .map_err(|e| WeightsError::NotSafetensors { file: path.clone(), found: format!("a broken header ({e})") })?;
+        let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|e| WeightsError::NotSafetensors {
+            file: path.clone(),
+            found: format!("a broken header ({e})"),
+        })?;
         let data_start = header + 8;
         let end = metadata.tensors().values().map(|t| t.data_offsets.1).max().unwrap_or(0);
         if map.len() < data_start + end {
@@ -177,11 +179,8 @@ impl<'a> Tensor<'a> {
         #[cfg(unix)]
         // SAFETY: the mapping is file-backed and read-only, so dropped pages are read again on the next access.
         unsafe {
-            let _ = self.owner.map.unchecked_advise_range(
-                memmap2::UncheckedAdvice::DontNeed,
-                self.start,
-                self.bytes.len(),
-            );
+            let _ =
+                self.owner.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, self.start, self.bytes.len());
         }
     }
 }
