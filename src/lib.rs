@@ -22,3 +22,4 @@ pub mod engine;
 pub mod machine;
 pub mod model;
 pub mod parallel;
+pub mod text;
