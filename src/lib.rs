@@ -8,6 +8,7 @@
 //! - [`engine`]: runs the model: the [`engine::Engine`] contract and its implementations. Knows no web and no actor.
 //! - [`codec`]: codes or hidden states -> mel -> PCM, incrementally; and audio -> codes.
 //! - [`session`]: one utterance's life: pieces, order, chunk sizes, retries.
+//! - [`device`]: what the machine's GPUs are; the actors that own engines.
 //! - [`audio`]: containers and sample formats; a leaf.
 //! - [`machine`]: what the machine can do, measured.
 //! - [`parallel`]: the thread team engines and codec share.
@@ -22,4 +23,5 @@ pub mod engine;
 pub mod machine;
 pub mod model;
 pub mod parallel;
+pub mod session;
 pub mod text;

@@ -75,24 +75,29 @@ fn run_to(args: Args, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 /// What voices need of a model: its dimensions and statistics; the weights stay on disk.
-struct Model {
-    dir: PathBuf,
-    dims: Dims,
+pub(super) struct Model {
+    pub(super) dir: PathBuf,
+    pub(super) dims: Dims,
     stats: Option<SpeakerStats>,
 }
 
 impl Model {
-    fn open(dir: &Path) -> anyhow::Result<Self> {
+    pub(super) fn open(dir: &Path) -> anyhow::Result<Self> {
         let dims = Dims::load(dir)?;
         let stats = SpeakerStats::load(dir, &dims)?;
         Ok(Self { dir: dir.to_path_buf(), dims, stats })
+    }
+
+    /// Whether seeds mean a voice here.
+    pub(super) fn has_stats(&self) -> bool {
+        self.stats.is_some()
     }
 
     fn context<'a>(&'a self, text: Option<&'a str>) -> VoiceContext<'a> {
         VoiceContext::new(&self.dims).with_stats(self.stats.as_ref()).with_sample_text(text)
     }
 
-    fn parse(&self, spec: &str, text: Option<&str>) -> anyhow::Result<Voice> {
+    pub(super) fn parse(&self, spec: &str, text: Option<&str>) -> anyhow::Result<Voice> {
         let encode = |pcm: &[f32]| self.encode_recording(pcm).map_err(|e| e.to_string());
         Ok(Voice::parse(spec, &self.context(text).with_encoder(&encode))?)
     }

@@ -46,6 +46,17 @@ pub enum Language {
     Chinese,
 }
 
+impl Language {
+    /// By the primary subtag of a language code: "en", "zh-CN".
+    pub fn of_code(code: &str) -> Option<Self> {
+        match code.split(['-', '_']).next()? {
+            "en" => Some(Self::English),
+            "zh" => Some(Self::Chinese),
+            _ => None,
+        }
+    }
+}
+
 /// How long a piece may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
