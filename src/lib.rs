@@ -12,4 +12,6 @@
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
+pub mod audio;
 pub mod model;
+pub mod text;
