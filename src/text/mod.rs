@@ -1,16 +1,16 @@
 //! Raw text -> spoken text -> pieces. A leaf: knows no model weights and no web.
 //!
-//! The text is held as a row of [`unit::Unit`]s: a character to speak, or a control tag, with the bytes of the raw text
+//! The text is held as a row of units, each a character to speak, or a control tag, with the bytes of the raw text
 //! it stands for. Each stage turns one row into the next and notes what it changed or left out, so that the reply can
 //! say which source text became what. The stages, in order:
 //!
-//! 1. [`decode`]: NUL refused, invisible characters out, full-width ASCII to ASCII, white space to space or newline;
-//! 2. [`tags`]: control tags protected, reserved tokens out, all other square brackets gone;
-//! 3. [`shorthand`]: abbreviations and initials, whose full stops end no sentence;
-//! 4. [`readings`]: numbers and symbols to words, in the language around them;
-//! 5. [`letters`]: what is no letter the model knows is folded, or skipped and reported;
-//! 6. [`marks`]: punctuation to the few marks the models know, spaces tidied;
-//! 7. [`split`]: pieces of a length the model speaks well, at sentence, then clause ends.
+//! 1. `decode`: NUL refused, invisible characters out, full-width ASCII to ASCII, white space to space or newline;
+//! 2. `tags`: control tags protected, reserved tokens out, all other square brackets gone;
+//! 3. `shorthand`: abbreviations and initials, whose full stops end no sentence;
+//! 4. `readings`: numbers and symbols to words, in the language around them;
+//! 5. `letters`: what is no letter the model knows is folded, or skipped and reported;
+//! 6. `marks`: punctuation to the few marks the models know, spaces tidied;
+//! 7. `split`: pieces of a length the model speaks well, at sentence, then clause ends.
 
 pub mod numbers;
 pub mod refine;
@@ -156,6 +156,17 @@ pub enum SkipReason {
     UnknownCharacter,
     /// A letter of a script the model does not speak.
     UnknownScript,
+}
+
+impl std::fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::ReservedToken => "a token reserved for the model",
+            Self::UnsupportedTag => "a tag this version does not act on",
+            Self::UnknownCharacter => "no letter, and no symbol with a reading",
+            Self::UnknownScript => "a script the model does not speak",
+        })
+    }
 }
 
 /// Text made ready for the model.

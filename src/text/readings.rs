@@ -1,5 +1,7 @@
 //! Stage 4: numbers and symbols become words of the language around them.
 
+use std::cmp::Ordering;
+
 use super::numbers::Number;
 use super::unit::{Log, Unit, char_at, char_before, is_han, is_latin};
 use super::{ChangeKind, Language, Options};
@@ -136,7 +138,8 @@ fn symbol_at(units: &[Unit], i: usize, language: Language) -> Option<&'static st
     Some(if language == Language::English { english } else { chinese })
 }
 
-/// Which language each unit stands in: that of the nearest letter in its line, the later one where two are as near.
+/// Which language each unit stands in: that of the nearest letter in its line, Chinese where two are as near
+/// (Chinese text holds single Latin letters, `A380客机`; English text holds no single Chinese ones).
 struct Contexts {
     languages: Vec<Language>,
     /// To the letter that decided, in units.
@@ -167,7 +170,7 @@ impl Contexts {
                     last = None;
                 }
                 if let Some((found, at)) = last
-                    && n - at < distance[i]
+                    && (n - at < distance[i] || (n - at == distance[i] && found == Language::Chinese))
                 {
                     (languages[i], distance[i]) = (found, n - at);
                 }
@@ -181,6 +184,12 @@ impl Contexts {
     /// For what stands at `start..end`, which is not empty.
     fn around(&self, start: usize, end: usize) -> Language {
         let last = end - 1;
-        self.languages[if self.distance[start] < self.distance[last] { start } else { last }]
+        let nearest = match self.distance[start].cmp(&self.distance[last]) {
+            Ordering::Less => start,
+            Ordering::Greater => last,
+            Ordering::Equal if self.languages[start] == Language::Chinese => start,
+            Ordering::Equal => last,
+        };
+        self.languages[nearest]
     }
 }

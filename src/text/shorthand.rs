@@ -112,6 +112,9 @@ fn initials(units: &[Unit], i: usize, after_name: bool) -> Option<(String, usize
     if letter(end).is_some() && end < i + 2 * MAX_INITIALS {
         return None;
     }
+    if letter(end).is_some() {
+        text.push(' ');
+    }
     let next = next_visible(units, end);
     if end > i + 2 {
         // "at 5 p.m. Then": a sentence ends. "the U.S. Army": none does, far more often than not.

@@ -112,6 +112,7 @@ fn abbreviations_end_no_sentence() {
         ("At 5 p.m. We left, etc. Then slept.", "at five p m. we left, et cetera. then slept."),
         ("No. 5 said no. Then I. She too.", "number five said no. then i. she too."),
         ("Made in the U.S.", "made in the u s."),
+        ("a.b.c.d.e.f.g.h.i.j.", "a b c d e f g h i j."),
     ] {
         assert_eq!(en(raw).spoken(), spoken, "{raw:?}");
     }
