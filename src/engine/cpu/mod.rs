@@ -15,7 +15,7 @@ mod slot;
 use std::path::Path;
 use std::sync::Mutex;
 
-use self::arena::Arena;
+use self::arena::{Arena, Pages};
 use self::kv::{KvCache, KvPrecision, KvShape};
 use self::matrix::Precision;
 use self::model::{Gpt, MAX_ROWS, RowAt, Workspace};
@@ -115,7 +115,7 @@ impl CpuEngine {
         // f32 keys only where parity is asked for: f16 halves the traffic, and its error is far below int8's.
         let kv = if options.precision == Precision::F32 { KvPrecision::F32 } else { KvPrecision::F16 };
         let (slots, bytes) = (options.slots, options.slots * shape.bytes(kv));
-        let mut arena = Arena::new(bytes).map_err(|source| LoadError::Memory { slots, positions, bytes, source })?;
+        let mut arena = Arena::new(bytes, Pages::Small).map_err(|source| LoadError::Memory { slots, positions, bytes, source })?;
         let slot = |_| SlotState::new(KvCache::new(&mut arena, shape, kv), Stream::new(&codec));
         let slots = (0..slots).map(slot).collect();
         let space = Workspace::new(&dims.gpt, &team);
@@ -264,7 +264,8 @@ impl Engine for CpuEngine {
     }
 
     fn prefill(&mut self, rows: Vec<Row>) -> Result<Vec<Slot>, EngineError> {
-        let free: Vec<usize> = (0..self.slots.len()).filter(|i| self.slots[*i].active.is_none()).take(rows.len()).collect();
+        let free: Vec<usize> =
+            (0..self.slots.len()).filter(|i| self.slots[*i].active.is_none()).take(rows.len()).collect();
         if free.len() < rows.len() {
             return Err(EngineError::Full(self.slots.len()));
         }
@@ -287,9 +288,7 @@ impl Engine for CpuEngine {
                 return Err(EngineError::StaleSlot(*slot));
             }
         }
-        let has_room = |slot: &&Slot| {
-            self.active(**slot).is_ok_and(|active| active.position < self.options.positions)
-        };
+        let has_room = |slot: &&Slot| self.active(**slot).is_ok_and(|active| active.position < self.options.positions);
         let roomy: Vec<Slot> = slots.iter().filter(has_room).copied().collect();
         let mut outcomes = Vec::with_capacity(slots.len());
         for group in roomy.chunks(MAX_ROWS) {
@@ -324,7 +323,11 @@ impl Engine for CpuEngine {
                 DecodePath::Codes => Input::Codes(&codes),
             };
             let mut pcm = Vec::new();
-            let keep_mel = |frames: &[f32]| if trace { active.trace.mel.extend_from_slice(frames) };
+            let keep_mel = |frames: &[f32]| {
+                if trace {
+                    active.trace.mel.extend_from_slice(frames)
+                }
+            };
             let pushed = stream.push_with_mel(codec, team, input, job.last, &mut pcm, keep_mel);
             pushed.map_err(|e| EngineError::Decode(e.to_string()))?;
             all.push(pcm);
