@@ -144,8 +144,11 @@ fn refinement_samples_the_ids_of_the_python_package() {
         let text = json["texts"][0].as_str().unwrap();
         let prompt = Prompt::refine(&reference.tokenizer, text, "[oral_2][laugh_0][break_6]").unwrap();
         let steps = json["steps"].as_u64().unwrap() as usize;
-        let sampling =
-            Sampling { rng: RngKind::Reference { row: 0 }, min_steps: steps, ..Sampling::refine(json["seed"].as_u64().unwrap()) };
+        let sampling = Sampling {
+            rng: RngKind::Reference { row: 0 },
+            min_steps: steps,
+            ..Sampling::refine(json["seed"].as_u64().unwrap())
+        };
         let slot = engine.prefill(vec![Row { prompt, sampling, decode: DecodePath::Hidden, made: vec![] }]).unwrap()[0];
         let drawn = (0..steps).map(|_| match engine.step(&[slot]).unwrap()[0] {
             StepOutcome::Token(id) => i64::from(id),
@@ -198,7 +201,8 @@ fn cosines(dir: &Path, reference: &Reference, precision: Precision) -> Vec<f64> 
             let row = Row { made: made[..step].to_vec(), ..rows[0].clone() };
             let slot = tested.prefill(vec![row]).unwrap();
             tested.step(&slot).unwrap();
-            let cosine = cosine(&tested.trace(slot[0]).unwrap().logits, &exact_logits[step * width..(step + 1) * width]);
+            let cosine =
+                cosine(&tested.trace(slot[0]).unwrap().logits, &exact_logits[step * width..(step + 1) * width]);
             tested.release(slot[0]).unwrap();
             cosine
         })

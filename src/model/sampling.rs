@@ -103,7 +103,15 @@ impl Sampler {
                 Noise::Reference(torch_rng::exponential_f32(params.seed, (row + 1) * n).split_off(row * n))
             }
         };
-        Self { params, vocabulary, end, heads, noise, scores: vec![0.0; vocabulary], order: Vec::with_capacity(vocabulary) }
+        Self {
+            params,
+            vocabulary,
+            end,
+            heads,
+            noise,
+            scores: vec![0.0; vocabulary],
+            order: Vec::with_capacity(vocabulary),
+        }
     }
 
     /// Draws one id per head from `logits` (`heads x vocabulary`). `None` when a logit is not finite.

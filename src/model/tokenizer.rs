@@ -55,14 +55,10 @@ impl Tokenizer {
         if found > vocabulary {
             return Err(TokenizerError::TooLarge { file, limit: vocabulary, found });
         }
-        let id = |token| {
-            inner.token_to_id(token).ok_or_else(|| TokenizerError::MissingToken { file: file.clone(), token })
-        };
-        let specials = Specials {
-            spk_emb: id("[spk_emb]")?,
-            end_of_refine: id("[Ebreak]")?,
-            break_0: id("[break_0]")?,
-        };
+        let id =
+            |token| inner.token_to_id(token).ok_or_else(|| TokenizerError::MissingToken { file: file.clone(), token });
+        let specials =
+            Specials { spk_emb: id("[spk_emb]")?, end_of_refine: id("[Ebreak]")?, break_0: id("[break_0]")? };
         for token in ["[Stts]", "[Ptts]", "[empty_spk]", "[Sbreak]", "[Pbreak]"] {
             id(token)?;
         }

@@ -13,10 +13,8 @@ pub fn tiny() -> PathBuf {
 /// The folder `make golden` fills: `assets/full`, `full.safetensors`, `full.json`. `None`, and a line saying so, when
 /// it is not there.
 pub fn golden() -> Option<PathBuf> {
-    let dir = std::env::var_os("VOXWIRE_GOLDEN").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("golden"),
-        PathBuf::from,
-    );
+    let dir = std::env::var_os("VOXWIRE_GOLDEN")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("golden"), PathBuf::from);
     if dir.join("full.safetensors").is_file() {
         return Some(dir);
     }

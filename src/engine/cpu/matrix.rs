@@ -124,7 +124,8 @@ impl Matrix {
                 to.scales.resize(rows, 0.0);
                 for r in 0..rows {
                     let out = &mut to.ints[r * self.stride..(r + 1) * self.stride];
-                    to.scales[r] = quantize_activations(isa, &x[r * self.cols..(r + 1) * self.cols], *activation_max, out);
+                    to.scales[r] =
+                        quantize_activations(isa, &x[r * self.cols..(r + 1) * self.cols], *activation_max, out);
                 }
             }
             _ => {

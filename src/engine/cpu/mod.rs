@@ -255,7 +255,8 @@ impl Engine for CpuEngine {
     }
 
     fn prefill(&mut self, rows: Vec<Row>) -> Result<Vec<Slot>, EngineError> {
-        let free: Vec<usize> = (0..self.slots.len()).filter(|i| self.slots[*i].active.is_none()).take(rows.len()).collect();
+        let free: Vec<usize> =
+            (0..self.slots.len()).filter(|i| self.slots[*i].active.is_none()).take(rows.len()).collect();
         if free.len() < rows.len() {
             return Err(EngineError::Full(self.slots.len()));
         }
@@ -278,9 +279,7 @@ impl Engine for CpuEngine {
                 return Err(EngineError::StaleSlot(*slot));
             }
         }
-        let has_room = |slot: &&Slot| {
-            self.active(**slot).is_ok_and(|active| active.position < self.options.positions)
-        };
+        let has_room = |slot: &&Slot| self.active(**slot).is_ok_and(|active| active.position < self.options.positions);
         let roomy: Vec<Slot> = slots.iter().filter(has_room).copied().collect();
         let mut outcomes = Vec::with_capacity(slots.len());
         for group in roomy.chunks(MAX_ROWS) {
@@ -315,7 +314,11 @@ impl Engine for CpuEngine {
                 DecodePath::Codes => Input::Codes(&codes),
             };
             let mut pcm = Vec::new();
-            let keep_mel = |frames: &[f32]| if trace { active.trace.mel.extend_from_slice(frames) };
+            let keep_mel = |frames: &[f32]| {
+                if trace {
+                    active.trace.mel.extend_from_slice(frames)
+                }
+            };
             let pushed = stream.push_with_mel(codec, team, input, job.last, &mut pcm, keep_mel);
             pushed.map_err(|e| EngineError::Decode(e.to_string()))?;
             all.push(pcm);

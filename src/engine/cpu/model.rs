@@ -72,7 +72,8 @@ impl Gpt {
         let io = |source| WeightsError::Io { file: file.path().to_path_buf(), source };
         let mut arena = Arena::new(bytes).map_err(io)?;
         let layers = (0..dims.num_hidden_layers).map(|i| {
-            let norm = |n: &str| Ok(file.tensor(&format!("{prefix}layers.{i}.{n}.weight"), &[h])?.to_f32().into_owned());
+            let norm =
+                |n: &str| Ok(file.tensor(&format!("{prefix}layers.{i}.{n}.weight"), &[h])?.to_f32().into_owned());
             let mut matrix = |n: &str, rows, cols| {
                 let tensor = file.tensor(&format!("{prefix}layers.{i}.{n}_proj.weight"), &[rows, cols])?;
                 Ok(Matrix::from_tensor(&mut arena, &tensor, precision, team))

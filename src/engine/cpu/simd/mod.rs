@@ -52,7 +52,8 @@ impl Isa {
             if avx2 {
                 all.push(Isa::Avx2);
             }
-            if avx2 && has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq") && has!("avx512vnni") {
+            if avx2 && has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq") && has!("avx512vnni")
+            {
                 all.push(Isa::Avx512);
             }
         }
