@@ -5,6 +5,7 @@
 //! A row's codes and audio depend on that row alone: never on the batch, its neighbours, or the chunk sizes.
 
 pub mod cpu;
+pub mod fake;
 
 use crate::model::prompt::{DecodePath, Prompt};
 use crate::model::sampling::Sampling;
@@ -80,6 +81,9 @@ pub enum EngineError {
 /// See the module documentation. An error of kind [`EngineError::Device`] means that the whole engine is lost.
 pub trait Engine: Send {
     fn capacity(&self) -> Capacity;
+
+    /// Steps that must follow a step before all of its audio is out.
+    fn lookahead(&self, path: DecodePath) -> usize;
 
     /// Starts rows and runs their prompts. All rows start or none does.
     fn prefill(&mut self, rows: Vec<Row>) -> Result<Vec<Slot>, EngineError>;

@@ -102,12 +102,16 @@ pub struct Capabilities {
     /// The hidden-state path is the default, as in the Python package.
     pub use_decoder_default: bool,
     pub languages: Vec<String>,
+    /// The longest piece the model was trained on, in words.
+    pub max_words: Option<usize>,
+    /// What a user should be told before hearing it; absent for a finished model.
+    pub status: Option<String>,
 }
 
 impl Default for Capabilities {
     fn default() -> Self {
         let languages = vec!["zh".into(), "en".into()];
-        Self { refine_text: true, decoder: true, use_decoder_default: true, languages }
+        Self { refine_text: true, decoder: true, use_decoder_default: true, languages, max_words: None, status: None }
     }
 }
 

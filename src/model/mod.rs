@@ -3,9 +3,11 @@
 //! Nothing in here runs the network: that is the engines' business.
 
 pub mod dims;
+pub mod manifest;
 pub mod prompt;
 pub mod rng;
 pub mod sampling;
+pub mod speaker;
 pub mod tokenizer;
 pub mod torch_rng;
 pub mod weights;

@@ -146,7 +146,7 @@ fn horner(x: f32, coefficients: &[f32]) -> f32 {
 fn cephes_log(x: f32) -> f32 {
     const P: [f32; 9] = [
         7.037_683_6e-2,
-        -1.151_461_03e-1,
+        -1.151_461e-1,
         1.167_699_87e-1,
         -1.242_014_1e-1,
         1.424_932_3e-1,
@@ -167,7 +167,7 @@ fn cephes_log(x: f32) -> f32 {
     let z = x * x;
     let y = (horner(x, &P) * x).mul_add(z, e * -2.121_944_4e-4);
     let y = z.mul_add(-0.5, y);
-    e.mul_add(0.693_359_375, x + y)
+    e.mul_add(0.693_359_4, x + y)
 }
 
 /// Cephes `sinf` and `cosf` together, likewise. Returns (sin, cos).

@@ -115,6 +115,16 @@ impl Matrix {
         Self { rows, cols, stride, data }
     }
 
+    /// Bytes a product reads: weights and scales.
+    pub fn bytes(&self) -> usize {
+        let weights = self.rows * self.stride;
+        match &self.data {
+            Data::F32(_) => weights * 4,
+            Data::Bf16(_) => weights * 2,
+            Data::Int8 { scales, .. } => weights + scales.len() * 4,
+        }
+    }
+
     /// Prepares `rows` activation vectors of `cols` values each (packed in `x`) for products with this matrix.
     pub fn prepare(&self, isa: Isa, x: &[f32], rows: usize, to: &mut Activations) {
         to.stride = self.stride;

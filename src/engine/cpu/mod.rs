@@ -23,7 +23,7 @@ use self::rows::Rows;
 use self::simd::Isa;
 use self::slot::{Active, SlotState};
 use super::{Capacity, DecodeJob, Engine, EngineError, Row, Slot, StepOutcome};
-use crate::codec::{Codec, CodecError, Input, Stream};
+use crate::codec::{Codec, CodecError, Input, Stream, lookahead_steps};
 use crate::model::dims::Dims;
 use crate::model::prompt::{DecodePath, Stage};
 use crate::model::weights::WeightsError;
@@ -130,6 +130,11 @@ impl CpuEngine {
 
     pub fn options(&self) -> &CpuOptions {
         &self.options
+    }
+
+    /// Bytes of weights one code step reads: what memory bandwidth bounds.
+    pub fn step_bytes(&self) -> usize {
+        self.gpt.step_bytes()
     }
 
     /// What was recorded of a slot so far; empty unless [`CpuOptions::trace`] is set.
@@ -252,6 +257,10 @@ impl CpuEngine {
 impl Engine for CpuEngine {
     fn capacity(&self) -> Capacity {
         Capacity { slots: self.slots.len(), positions: self.options.positions }
+    }
+
+    fn lookahead(&self, path: DecodePath) -> usize {
+        lookahead_steps(&self.dims, path)
     }
 
     fn prefill(&mut self, rows: Vec<Row>) -> Result<Vec<Slot>, EngineError> {

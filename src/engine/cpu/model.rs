@@ -115,6 +115,12 @@ impl Gpt {
         Ok(Self { dims: dims.clone(), layers, final_norm, rope, code_heads, text_head, embed, code_embeddings })
     }
 
+    /// Bytes of weights one code step reads.
+    pub fn step_bytes(&self) -> usize {
+        let layers = self.layers.iter().flat_map(|l| [&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down]);
+        layers.chain([&self.code_heads]).map(Matrix::bytes).sum()
+    }
+
     /// The embedding of a text token, read from the mapped file. `token` must be below `num_text_tokens`.
     pub fn embed_text(&self, token: u32, out: &mut [f32]) {
         let h = self.dims.hidden_size;

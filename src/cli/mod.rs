@@ -1,0 +1,80 @@
+//! The commands, one file each: read the arguments, call the rooms below, say what happened.
+//!
+//! Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong arguments.
+
+pub mod doctor;
+pub mod models;
+pub mod say;
+pub mod voices;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Speech from ChatTTS, while it is still being made
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Say(Box<say::Args>),
+    /// Draw a voice, tell what a voice is, write it as text
+    Voices(voices::Args),
+    /// Fetch, check and list models
+    Models(models::Args),
+    Doctor(doctor::Args),
+}
+
+/// The program: parses the command line, runs one command, reports failure in one line.
+pub fn main() -> ExitCode {
+    // Logs are for whoever asks for them (VOXWIRE_LOG=info); a command's own output is not a log.
+    let filter = EnvFilter::try_from_env("VOXWIRE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let result = match Cli::parse().command {
+        Command::Say(args) => say::run(*args),
+        Command::Voices(args) => voices::run(args),
+        Command::Models(args) => models::run(args),
+        Command::Doctor(args) => doctor::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {}", one_line(&e));
+            ExitCode::from(if e.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// The error and its causes in one line, each said once: our own errors already contain their causes.
+fn one_line(e: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in e.chain().map(ToString::to_string) {
+        if !line.contains(&cause) {
+            let joint = if line.is_empty() { "" } else { ": " };
+            line = format!("{line}{joint}{cause}");
+        }
+    }
+    line.replace('\n', " ")
+}
+
+/// An argument that clap accepts but the command cannot use.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+/// The model folder to use: what the user named, else the default. Says what to do when there is none.
+fn model_dir(arg: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let named = arg.is_some();
+    let dir = arg.unwrap_or_else(models::installed::default_dir);
+    let hint = if named { "" } else { "; name one with --model, or run `voxwire models pull`" };
+    std::fs::metadata(dir.join("asset"))
+        .with_context(|| format!("{}: expected a model folder that holds asset/{hint}", dir.display()))?;
+    Ok(dir)
+}

@@ -1,0 +1,3 @@
+//! What this machine computes on.
+
+pub mod gpu;

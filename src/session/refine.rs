@@ -1,0 +1,63 @@
+//! Text refinement: the model writes pauses and laughs into the text before it is spoken.
+
+use crate::engine::{Engine, EngineError, Row, StepOutcome};
+use crate::model::prompt::{DecodePath, Prompt};
+use crate::model::sampling::Sampling;
+use crate::model::tokenizer::{Tokenizer, TokenizerError};
+use crate::text::{RefineRejection, accept_refined};
+
+/// The Python package's limit.
+const MAX_TOKENS: usize = 384;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RefineError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+}
+
+/// What became of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refined {
+    Accepted(String),
+    /// The input is to be spoken as it was.
+    Rejected { refined: String, why: RefineRejection },
+}
+
+/// Refines `text`. `control` is such as `[oral_2][laugh_0][break_6]`, or empty. The result is accepted only if its
+/// words are the input's words and it is at most four times as long.
+pub fn refine<E: Engine + ?Sized>(
+    engine: &mut E,
+    tokenizer: &Tokenizer,
+    text: &str,
+    control: &str,
+    sampling: Sampling,
+) -> Result<Refined, RefineError> {
+    let prompt = Prompt::refine(tokenizer, text, control)?;
+    let row = Row { prompt, sampling, decode: DecodePath::Codes, made: Vec::new() };
+    let slot = engine.prefill(vec![row])?[0];
+    let mut ids = Vec::new();
+    let result = loop {
+        match engine.step(&[slot]) {
+            Ok(outcome) => match outcome[0] {
+                StepOutcome::Token(id) if ids.len() + 1 < MAX_TOKENS => ids.push(id),
+                StepOutcome::Token(id) => {
+                    ids.push(id);
+                    break Ok(());
+                }
+                _ => break Ok(()),
+            },
+            Err(e) => break Err(e),
+        }
+    };
+    engine.release(slot)?;
+    result?;
+    // From [break_0] up are tokens that steer and are not said.
+    ids.retain(|id| *id < tokenizer.specials.break_0);
+    let refined = tokenizer.decode(&ids)?;
+    Ok(match accept_refined(text, &refined) {
+        Ok(()) => Refined::Accepted(refined),
+        Err(why) => Refined::Rejected { refined, why },
+    })
+}

@@ -1,0 +1,252 @@
+//! Raw text -> spoken text -> pieces. A leaf: knows no model weights and no web.
+//!
+//! The text is held as a row of units, each a character to speak, or a control tag, with the bytes of the raw text
+//! it stands for. Each stage turns one row into the next and notes what it changed or left out, so that the reply can
+//! say which source text became what. The stages, in order:
+//!
+//! 1. `decode`: NUL refused, invisible characters out, full-width ASCII to ASCII, white space to space or newline;
+//! 2. `tags`: control tags protected, reserved tokens out, all other square brackets gone;
+//! 3. `shorthand`: abbreviations and initials, whose full stops end no sentence;
+//! 4. `readings`: numbers and symbols to words, in the language around them;
+//! 5. `letters`: what is no letter the model knows is folded, or skipped and reported;
+//! 6. `marks`: punctuation to the few marks the models know, spaces tidied;
+//! 7. `split`: pieces of a length the model speaks well, at sentence, then clause ends.
+
+pub mod numbers;
+pub mod refine;
+
+mod decode;
+mod letters;
+mod marks;
+mod readings;
+mod shorthand;
+mod split;
+mod tags;
+mod unit;
+
+use std::ops::Range;
+
+pub use refine::{RefineRejection, accept_refined, same_words};
+
+use unit::{Log, Symbol, Unit};
+
+/// Control tags allowed in text, without their brackets.
+pub const TEXT_TAGS: [&str; 3] = ["laugh", "uv_break", "lbreak"];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    #[error("text: byte {at}: expected text, found a NUL character")]
+    Nul { at: usize },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Language {
+    English,
+    Chinese,
+}
+
+impl Language {
+    /// By the primary subtag of a language code: "en", "zh-CN".
+    pub fn of_code(code: &str) -> Option<Self> {
+        match code.split(['-', '_']).next()? {
+            "en" => Some(Self::English),
+            "zh" => Some(Self::Chinese),
+            _ => None,
+        }
+    }
+}
+
+/// How long a piece may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Estimated speaking time: 15 characters a second of English, 4 of Chinese.
+    pub max_seconds: f32,
+    /// Words (a Chinese character is one); for models trained on short sentences.
+    pub max_words: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_seconds: 20.0, max_words: None }
+    }
+}
+
+/// What the front end must know about the model.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Whether the tokenizer has a token for this character as it stands (without lower-casing or folding it).
+    pub knows: &'a dyn Fn(char) -> bool,
+    /// Control tags allowed in text, without brackets, lower case.
+    pub tags: &'a [&'a str],
+    /// Languages the model speaks. Letters of other scripts are skipped even where the tokenizer knows them. The first
+    /// one reads what has no context, such as a lone number.
+    pub languages: &'a [Language],
+    pub limits: Limits,
+    /// No normalisation and no splitting: one piece, the text as it is.
+    pub raw: bool,
+}
+
+impl<'a> Options<'a> {
+    /// ChatTTS's tags, Chinese and English, pieces of up to 20 s.
+    pub fn new(knows: &'a dyn Fn(char) -> bool) -> Self {
+        let languages = &[Language::Chinese, Language::English];
+        Self { knows, tags: &TEXT_TAGS, languages, limits: Limits::default(), raw: false }
+    }
+
+    /// Whether the model speaks `language` and has the characters numbers are read with in it.
+    fn reads(&self, language: Language) -> bool {
+        self.languages.contains(&language)
+            && match language {
+                Language::English => ('a'..='z').all(self.knows),
+                Language::Chinese => numbers::CHINESE.chars().all(self.knows),
+            }
+    }
+}
+
+/// A stretch of text the model speaks in one go.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Piece {
+    /// What the model is given: known characters, spaces and allowed tags. All pieces joined are the spoken text.
+    pub text: String,
+    /// Bytes of the raw text it stands for. Each piece begins where the one before ends; together they are the whole.
+    pub span: Range<usize>,
+}
+
+/// A stretch of raw text that is spoken as something else. Lower-casing is not reported.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    pub span: Range<usize>,
+    pub from: String,
+    pub to: String,
+    pub kind: ChangeKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// A character that shows nothing: zero-width spaces and joiners, direction marks.
+    Invisible,
+    /// A full-width or typographic form of an ASCII character.
+    Width,
+    Bracket,
+    Abbreviation,
+    Number,
+    Symbol,
+    Accent,
+    Punctuation,
+}
+
+/// A stretch of raw text that is not spoken.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Skip {
+    pub span: Range<usize>,
+    pub text: String,
+    pub why: SkipReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// A token of the model's own prompt, written out in the text.
+    ReservedToken,
+    /// A tag of the form `[pause:…]`, which this version does not act on.
+    UnsupportedTag,
+    /// Neither a letter nor a symbol with a reading: emoji, box drawing and the like.
+    UnknownCharacter,
+    /// A letter of a script the model does not speak.
+    UnknownScript,
+}
+
+impl std::fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::ReservedToken => "a token reserved for the model",
+            Self::UnsupportedTag => "a tag this version does not act on",
+            Self::UnknownCharacter => "no letter, and no symbol with a reading",
+            Self::UnknownScript => "a script the model does not speak",
+        })
+    }
+}
+
+/// Text made ready for the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Prepared {
+    /// Empty when there is nothing to say.
+    pub pieces: Vec<Piece>,
+    /// In the order of the raw text.
+    pub rewritten: Vec<Change>,
+    /// In the order of the raw text; never overlapping.
+    pub skipped: Vec<Skip>,
+    /// No letter is left to speak: only white space, marks, emoji or tags.
+    pub nothing_to_say: bool,
+}
+
+impl Prepared {
+    /// The whole spoken text.
+    pub fn spoken(&self) -> String {
+        self.pieces.iter().map(|p| p.text.as_str()).collect()
+    }
+}
+
+/// Makes raw text ready for the model; see the module documentation. Takes time linear in the text.
+pub fn prepare(raw: &str, options: &Options) -> Result<Prepared, TextError> {
+    if let Some(at) = raw.find('\0') {
+        return Err(TextError::Nul { at });
+    }
+    if options.raw {
+        return Ok(verbatim(raw));
+    }
+    let mut log = Log::new(raw);
+    let units = normalise(raw, options, &mut log);
+    let (rewritten, skipped) = log.into_sorted();
+    let nothing_to_say = !units.iter().any(Unit::is_word);
+    let pieces = if nothing_to_say { Vec::new() } else { pieces(raw, &units, options) };
+    Ok(Prepared { pieces, rewritten, skipped, nothing_to_say })
+}
+
+fn normalise(raw: &str, options: &Options, log: &mut Log) -> Vec<Unit> {
+    let units = decode::decode(raw, log);
+    let units = tags::tags(units, options, log);
+    let units = shorthand::expand(units, options, log);
+    let units = readings::read(units, options, log);
+    let units = letters::filter(units, options, log);
+    marks::tidy(units, options, log)
+}
+
+fn verbatim(raw: &str) -> Prepared {
+    let nothing_to_say = raw.trim().is_empty();
+    let piece = Piece { text: raw.to_string(), span: 0..raw.len() };
+    Prepared { pieces: if nothing_to_say { vec![] } else { vec![piece] }, nothing_to_say, ..Default::default() }
+}
+
+fn pieces(raw: &str, units: &[Unit], options: &Options) -> Vec<Piece> {
+    let ranges = split::split(units, options.limits);
+    let mut start = 0;
+    let mut out = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        // Only a number too long for one piece is cut inside: its raw digits all go to the first.
+        let end = units.get(range.end).map_or(raw.len(), |next| next.start).max(start);
+        out.push(Piece { text: text_of(&units[range], options), span: start..end });
+        start = end;
+    }
+    out
+}
+
+fn text_of(units: &[Unit], options: &Options) -> String {
+    let mut out = String::new();
+    for unit in units {
+        match unit.symbol {
+            Symbol::Char(c) => out.push(c),
+            Symbol::Tag(i) => {
+                out.push('[');
+                out.push_str(options.tags[i]);
+                out.push(']');
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

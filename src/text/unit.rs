@@ -1,0 +1,132 @@
+//! What the stages hand to each other, and the record of what they did.
+
+use std::ops::Range;
+
+use super::{Change, ChangeKind, Skip, SkipReason};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Symbol {
+    Char(char),
+    /// An index into the allowed tags.
+    Tag(usize),
+}
+
+/// One character or tag of the text so far, and the bytes of the raw text it stands for. Units made from one stretch,
+/// such as the words of a number, share its span; a piece never ends between them if it can be helped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub symbol: Symbol,
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Unit {
+    pub fn char(c: char, span: Range<usize>) -> Self {
+        Self { symbol: Symbol::Char(c), start: span.start, end: span.end }
+    }
+
+    pub fn as_char(&self) -> Option<char> {
+        match self.symbol {
+            Symbol::Char(c) => Some(c),
+            Symbol::Tag(_) => None,
+        }
+    }
+
+    pub fn span(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// Whether this is a character that is spoken, not a mark, a space or a tag.
+    pub fn is_word(&self) -> bool {
+        self.as_char().is_some_and(is_word)
+    }
+}
+
+/// The character at `i`; `None` for a tag and past the end.
+pub(super) fn char_at(units: &[Unit], i: usize) -> Option<char> {
+    units.get(i)?.as_char()
+}
+
+/// The character before `i`; `None` for a tag and at the start.
+pub(super) fn char_before(units: &[Unit], i: usize) -> Option<char> {
+    char_at(units, i.checked_sub(1)?)
+}
+
+pub(super) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_han(c)
+}
+
+/// Chinese characters, with 々 and 〇.
+pub(super) fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{323AF}')
+        || matches!(c, '々' | '〇')
+}
+
+/// Letters of the Latin script, accented ones too.
+pub(super) fn is_latin(c: char) -> bool {
+    c.is_ascii_alphabetic()
+        || (c.is_alphabetic() && matches!(c, '\u{AA}'..='\u{24F}' | '\u{1E00}'..='\u{1EFF}' | '\u{FB00}'..='\u{FB06}'))
+}
+
+/// Characters that show nothing and are not spoken.
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}' | '\u{180B}'..='\u{180F}')
+        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+        || matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// What the stages changed and left out.
+pub(super) struct Log<'a> {
+    raw: &'a str,
+    changes: Vec<Change>,
+    skips: Vec<Skip>,
+}
+
+impl<'a> Log<'a> {
+    pub fn new(raw: &'a str) -> Self {
+        Self { raw, changes: Vec::new(), skips: Vec::new() }
+    }
+
+    pub fn raw(&self, span: Range<usize>) -> &'a str {
+        &self.raw[span]
+    }
+
+    /// Notes that `span` is spoken as `to`. Neighbours of one kind become one entry, save for numbers, which are
+    /// each their own.
+    pub fn change(&mut self, span: Range<usize>, to: &str, kind: ChangeKind) {
+        let from = &self.raw[span.clone()];
+        match self.changes.last_mut() {
+            Some(last) if last.kind == kind && last.span.end == span.start && kind != ChangeKind::Number => {
+                last.span.end = span.end;
+                last.from.push_str(from);
+                last.to.push_str(to);
+            }
+            _ => self.changes.push(Change { span, from: from.to_string(), to: to.to_string(), kind }),
+        }
+    }
+
+    /// Notes that `span` is not spoken. Neighbours of one kind become one entry.
+    pub fn skip(&mut self, span: Range<usize>, why: SkipReason) {
+        if let Some(last) = self.skips.last_mut()
+            && last.span.end <= span.start
+            && last.why == why
+            // The joiners of an emoji are gone by now.
+            && self.raw[last.span.end..span.start].chars().all(is_invisible)
+        {
+            last.text.push_str(&self.raw[last.span.end..span.end]);
+            last.span.end = span.end;
+            return;
+        }
+        // A stretch that became several units is reported once.
+        if self.skips.last().is_none_or(|last| last.span != span) {
+            let text = self.raw[span.clone()].to_string();
+            self.skips.push(Skip { span, text, why });
+        }
+    }
+
+    pub fn into_sorted(mut self) -> (Vec<Change>, Vec<Skip>) {
+        self.changes.sort_by_key(|c| c.span.start);
+        self.skips.sort_by_key(|s| s.span.start);
+        (self.changes, self.skips)
+    }
+}
