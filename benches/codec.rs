@@ -141,11 +141,10 @@ impl File {
     }
 
     fn write(&self, path: &Path) {
-        let view = |(name, shape, bytes): &'_ (String, Vec<usize>, Vec<u8>)| {
+        let views = self.0.iter().map(|(name, shape, bytes)| {
             let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("the bytes fill the shape");
-            (name.clone(), view)
-        };
-        let views = self.0.iter().map(view);
+            (name.as_str(), view)
+        });
         safetensors::serialize_to_file(views, None, path).expect("the temporary folder takes the file");
     }
 }
