@@ -40,7 +40,8 @@ fn decode_step(c: &mut Criterion) {
     for (name, precision) in [("int8", Precision::Int8), ("bf16", Precision::Bf16), ("f32", Precision::F32)] {
         let mut group = c.benchmark_group(format!("decode_step/{name}"));
         group.sample_size(20).measurement_time(Duration::from_secs(4));
-        let mut engine = CpuEngine::load(&dir, &dims, CpuOptions { precision, slots: 8, ..CpuOptions::default() }).unwrap();
+        let mut engine =
+            CpuEngine::load(&dir, &dims, CpuOptions { precision, slots: 8, ..CpuOptions::default() }).unwrap();
         group.throughput(Throughput::Bytes(engine.step_bytes() as u64));
         for batch in [1, 2, 4, 8] {
             group.bench_function(BenchmarkId::from_parameter(batch), |b| {

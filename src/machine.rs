@@ -1,6 +1,6 @@
 //! What this machine can do: measured, not assumed.
 
-use crate::engine::cpu::arena::{Arena, ArenaSlice};
+use crate::engine::cpu::arena::{Arena, ArenaSlice, Pages};
 use crate::parallel::Team;
 
 /// Streams each member reads at once: one stream reaches about half the bandwidth, four nearly all of it.
@@ -17,7 +17,7 @@ impl ReadProbe {
     /// # Errors
     /// When the memory cannot be had.
     pub fn new(bytes: usize) -> std::io::Result<Self> {
-        let mut arena = Arena::new(bytes)?;
+        let mut arena = Arena::new(bytes, Pages::Huge)?;
         let mut block: ArenaSlice<f32> = arena.take(bytes / size_of::<f32>());
         block.fill(1.0);
         Ok(Self { block })

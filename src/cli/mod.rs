@@ -7,6 +7,7 @@ pub mod models;
 pub mod say;
 pub mod voices;
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,7 +37,11 @@ enum Command {
 pub fn main() -> ExitCode {
     // Logs are for whoever asks for them (VOXWIRE_LOG=info); a command's own output is not a log.
     let filter = EnvFilter::try_from_env("VOXWIRE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
     let result = match Cli::parse().command {
         Command::Say(args) => say::run(*args),
         Command::Voices(args) => voices::run(args),

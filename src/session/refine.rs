@@ -22,7 +22,10 @@ pub enum RefineError {
 pub enum Refined {
     Accepted(String),
     /// The input is to be spoken as it was.
-    Rejected { refined: String, why: RefineRejection },
+    Rejected {
+        refined: String,
+        why: RefineRejection,
+    },
 }
 
 /// Refines `text`. `control` is such as `[oral_2][laugh_0][break_6]`, or empty. The result is accepted only if its

@@ -152,7 +152,14 @@ fn state_of<E: fmt::Display, F: fmt::Display>(
 }
 
 fn no_capabilities() -> Capabilities {
-    Capabilities { refine_text: false, decoder: false, use_decoder_default: false, languages: Vec::new(), max_words: None, status: None }
+    Capabilities {
+        refine_text: false,
+        decoder: false,
+        use_decoder_default: false,
+        languages: Vec::new(),
+        max_words: None,
+        status: None,
+    }
 }
 
 /// `license` in the configuration beside `asset/`.

@@ -100,7 +100,13 @@ impl Output {
         self.print("nothing to say: the text has no words the model can speak")
     }
 
-    pub fn finish(mut self, args: &Args, report: &Report, prepared: &Prepared, sampling: &Sampling) -> anyhow::Result<()> {
+    pub fn finish(
+        mut self,
+        args: &Args,
+        report: &Report,
+        prepared: &Prepared,
+        sampling: &Sampling,
+    ) -> anyhow::Result<()> {
         let tail = std::mem::replace(&mut self.fade, FadeOut::new(self.rate)).finish();
         self.emit(&tail)?;
         self.close()?;

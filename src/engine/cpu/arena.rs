@@ -1,4 +1,4 @@
-//! All weights in one block of memory, asked for once, in huge pages where the system has them.
+//! Blocks of memory asked for once: weights in huge pages where the system has them, caches in small ones.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -37,15 +37,27 @@ unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
+/// Which pages an arena is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// For what is filled whole and read in long streams.
+    Huge,
+    /// For what is filled little by little: a huge page would be taken and zeroed at its first byte.
+    Small,
+}
+
 impl Arena {
     /// Reserves `bytes`; pages are taken when first written.
-    pub fn new(bytes: usize) -> std::io::Result<Self> {
+    pub fn new(bytes: usize, pages: Pages) -> std::io::Result<Self> {
         // The slack lets the first slice start on a huge page.
         let mut map = MmapMut::map_anon(bytes.max(1) + HUGE_PAGE)?;
         let offset = map.as_ptr().align_offset(HUGE_PAGE);
         #[cfg(target_os = "linux")]
         // A kernel without huge pages says no; the arena then works with small ones.
-        let _ = map.advise(memmap2::Advice::HugePage);
+        let _ = map.advise(match pages {
+            Pages::Huge => memmap2::Advice::HugePage,
+            Pages::Small => memmap2::Advice::NoHugePage,
+        });
         let base = map[offset..].as_mut_ptr();
         Ok(Self { block: Arc::new(Block { map, base }), used: 0 })
     }

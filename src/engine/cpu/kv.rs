@@ -248,12 +248,13 @@ unsafe fn softmax_in<S: Simd>(scores: &mut [f32], n: usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arena::Pages;
     use super::*;
     use crate::model::rng::Philox;
 
     fn run(isa: Isa, precision: KvPrecision, head_dim: usize, positions: usize) -> Vec<f32> {
         let shape = KvShape { layers: 2, heads: 3, head_dim, positions };
-        let mut arena = Arena::new(shape.bytes(precision)).unwrap();
+        let mut arena = Arena::new(shape.bytes(precision), Pages::Small).unwrap();
         let cache = KvCache::new(&mut arena, shape, precision);
         let rng = Philox::new(9);
         let (mut scores, mut all) = (Vec::new(), Vec::new());

@@ -106,7 +106,8 @@ impl Matrix {
                 let mut weights: ArenaSlice<i8> = arena.take(rows * stride);
                 let mut meta = vec![(0.0f32, 0i64); rows];
                 let jobs: Vec<_> = weights.rows_mut(stride).into_iter().zip(meta.iter_mut()).collect();
-                each_row(team, jobs, cols, &read, |row, (out, meta)| *meta = quantize_row(row, out));
+                let isa = Isa::best();
+                each_row(team, jobs, cols, &read, |row, (out, meta)| *meta = quantize_row(isa, row, out));
                 let largest = meta.iter().map(|m| m.1).max().unwrap_or(0).max(1);
                 let activation_max = (i64::from(i32::MAX) / largest).min(32_767) as f32;
                 Data::Int8 { weights, scales: meta.into_iter().map(|m| m.0).collect(), activation_max }
@@ -208,8 +209,14 @@ fn each_row<T: Send>(
     });
 }
 
-/// Fills `out` and returns the row's scale and its sum of magnitudes.
-fn quantize_row(row: &[f32], out: &mut [i8]) -> (f32, i64) {
+dispatch! {
+    /// Fills `out` and returns the row's scale and its sum of magnitudes.
+    fn quantize_row(row: &[f32], out: &mut [i8]) -> (f32, i64) = quantize_row_in
+}
+
+/// Plain Rust: compiled for the instruction set it becomes vectors, and rounds without a call.
+#[inline(always)]
+unsafe fn quantize_row_in<S: Simd>(row: &[f32], out: &mut [i8]) -> (f32, i64) {
     let largest = row.iter().fold(0.0f32, |m, x| m.max(x.abs()));
     let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
     let mut sum = 0;
@@ -424,6 +431,7 @@ const PREFETCH: usize = 1024;
 
 #[cfg(test)]
 mod tests {
+    use super::super::arena::Pages;
     use super::*;
     use crate::model::rng::Philox;
 
@@ -452,7 +460,7 @@ mod tests {
         for (rows, cols) in [(1, 16), (7, 64), (626, 192), (37, 160), (64, 3072), (5, 100)] {
             let (w, x) = (values(1, rows * cols), values(2, 9 * cols));
             for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
-                let mut arena = Arena::new(arena_bytes(rows, cols, precision)).unwrap();
+                let mut arena = Arena::new(arena_bytes(rows, cols, precision), Pages::Huge).unwrap();
                 let m = matrix(&mut arena, &w, rows, cols, precision);
                 let single: Vec<f32> =
                     (0..9).flat_map(|r| product(&m, Isa::Scalar, &x[r * cols..(r + 1) * cols], 1)).collect();
@@ -472,7 +480,7 @@ mod tests {
         let (rows, cols) = (50, 768);
         let (w, x) = (values(3, rows * cols), values(4, cols));
         for (precision, tolerance) in [(Precision::F32, 1e-5), (Precision::Bf16, 2e-2), (Precision::Int8, 5e-2)] {
-            let mut arena = Arena::new(arena_bytes(rows, cols, precision)).unwrap();
+            let mut arena = Arena::new(arena_bytes(rows, cols, precision), Pages::Huge).unwrap();
             let out = product(&matrix(&mut arena, &w, rows, cols, precision), Isa::best(), &x, 1);
             for (r, y) in out.iter().enumerate() {
                 let row = &w[r * cols..(r + 1) * cols];
@@ -487,7 +495,7 @@ mod tests {
     fn the_largest_sums_do_not_overflow() {
         let cols = 3072;
         let (w, x) = (vec![1.0; 4 * cols], vec![1.0; cols]);
-        let mut arena = Arena::new(arena_bytes(4, cols, Precision::Int8)).unwrap();
+        let mut arena = Arena::new(arena_bytes(4, cols, Precision::Int8), Pages::Huge).unwrap();
         let m = matrix(&mut arena, &w, 4, cols, Precision::Int8);
         for isa in Isa::available() {
             for y in product(&m, isa, &x, 1) {
@@ -501,7 +509,7 @@ mod tests {
         let cols = 100;
         let w = values(5, 8 * cols);
         for precision in [Precision::F32, Precision::Int8] {
-            let mut arena = Arena::new(arena_bytes(8, cols, precision)).unwrap();
+            let mut arena = Arena::new(arena_bytes(8, cols, precision), Pages::Huge).unwrap();
             let m = matrix(&mut arena, &w, 8, cols, precision);
             for bad in [f32::NAN, f32::INFINITY] {
                 let mut x = values(6, 2 * cols);

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::arena::Arena;
+use super::arena::{Arena, Pages};
 use super::kv::{HeadRow, KvCache};
 use super::matrix::{Activations, Matrix, Precision, arena_bytes};
 use super::ops::{Rope, rms_norm, silu_mul};
@@ -70,7 +70,7 @@ impl Gpt {
             bytes += arena_bytes(dims.num_text_tokens, h, precision);
         }
         let io = |source| WeightsError::Io { file: file.path().to_path_buf(), source };
-        let mut arena = Arena::new(bytes).map_err(io)?;
+        let mut arena = Arena::new(bytes, Pages::Huge).map_err(io)?;
         let layers = (0..dims.num_hidden_layers).map(|i| {
             let norm =
                 |n: &str| Ok(file.tensor(&format!("{prefix}layers.{i}.{n}.weight"), &[h])?.to_f32().into_owned());

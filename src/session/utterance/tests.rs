@@ -34,7 +34,11 @@ impl Listener<FakeEngine> for Heard {
     }
 }
 
-fn say(options: FakeOptions, texts: &[&str], change: impl FnOnce(&mut Plan<'_>)) -> (Result<Report, SpeakError>, Heard) {
+fn say(
+    options: FakeOptions,
+    texts: &[&str],
+    change: impl FnOnce(&mut Plan<'_>),
+) -> (Result<Report, SpeakError>, Heard) {
     let pieces: Vec<String> = texts.iter().map(|t| t.to_string()).collect();
     let mut plan = Plan {
         pieces: &pieces,
