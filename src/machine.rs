@@ -15,6 +15,9 @@ use crate::parallel::Team;
 /// Streams each member reads at once: one stream reaches about half the bandwidth, four nearly all of it.
 const STREAMS: usize = 4;
 
+/// Steps decoded at once while measuring: the session's largest chunk.
+const CHUNK_STEPS: usize = 24;
+
 /// Measures how fast a block of memory can be read, which bounds a decode step: a step reads every weight once.
 pub struct ReadProbe {
     block: ArenaSlice<f32>,
@@ -99,10 +102,12 @@ pub fn measure_rtf(dir: &Path, time: Duration) -> Result<f64, RtfError> {
     let mut steps = 0;
     while steps < most && began.elapsed() < time {
         engine.step(&[slot])?;
-        engine.decode(&[DecodeJob { slot, steps: 1, last: false }])?;
         steps += 1;
+        if steps % CHUNK_STEPS == 0 {
+            engine.decode(&[DecodeJob { slot, steps: CHUNK_STEPS, last: false }])?;
+        }
     }
-    engine.decode(&[DecodeJob { slot, steps: 0, last: true }])?;
+    engine.decode(&[DecodeJob { slot, steps: steps % CHUNK_STEPS, last: true }])?;
     Ok(began.elapsed().as_secs_f64() * dims.steps_per_second() / f64::from(steps as u32))
 }
 
