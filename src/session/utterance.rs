@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tracing::{debug, warn};
+use tracing::{debug, info};
 
 use super::chunks::{ChunkPlan, Chunks};
 use crate::engine::{DecodeJob, Engine, EngineError, Row, Slot, StepOutcome};
@@ -273,7 +273,7 @@ impl Run<'_> {
         if front.report.end == PieceEnd::Cap {
             self.report.capped += 1;
             let (piece, steps) = (front.report.index, front.report.steps);
-            warn!(piece, steps, tokens = front.prompt.tokens.len(), "step cap reached");
+            info!(piece, steps, tokens = front.prompt.tokens.len(), "step cap reached");
         }
         listener.piece(engine, front.slot, &front.report)?;
         let piece = self.alive.pop_front().expect("the caller holds the front");
