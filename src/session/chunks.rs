@@ -18,14 +18,16 @@ impl Default for ChunkPlan {
 /// Where one piece stands in its plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunks {
+    plan: ChunkPlan,
+    /// Steps the next chunk waits for.
     next: usize,
-    largest: usize,
+    begun: bool,
 }
 
 impl Chunks {
     /// Nothing comes out of the codec before `lookahead` steps have gone in, so the first chunk takes them along.
     pub fn new(plan: ChunkPlan, lookahead: usize) -> Self {
-        Self { next: plan.first + lookahead, largest: plan.largest.max(plan.first) }
+        Self { plan, next: plan.first + lookahead, begun: false }
     }
 
     /// How many of the `waiting` steps to decode now: none until the next chunk is full, all once the piece has ended.
@@ -33,8 +35,8 @@ impl Chunks {
         if !ended && waiting < self.next {
             return 0;
         }
-        let first = self.next > self.largest;
-        self.next = if first { 4 } else { (self.next * 2).min(self.largest) };
+        self.next = if self.begun { (self.next * 2).min(self.plan.largest) } else { self.plan.first };
+        self.begun = true;
         waiting
     }
 }

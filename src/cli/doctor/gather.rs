@@ -1,17 +1,20 @@
 //! Looks at the machine. Whatever cannot be read is left out of the report rather than guessed.
 
 use std::path::Path;
+use std::time::Duration;
 
-use super::{CUDA_ENGINE, Cpu, Kernels, MeasureRtf, Memory, RTF_SECONDS, Report, Speed, bandwidth};
+use super::{CUDA_ENGINE, Cpu, Kernels, MeasureRtf, Memory, RTF_TIME, Report, Speed};
 use crate::cli::models::installed::{self, Installed};
 use crate::device::gpu;
+use crate::machine;
+use crate::parallel::Team;
 
-pub(super) fn gather(dir: Option<&Path>, measure: Option<MeasureRtf<'_>>) -> Report {
+pub(super) fn gather(dir: Option<&Path>, measure: MeasureRtf<'_>) -> Report {
     let model = installed::inspect(&dir.map_or_else(installed::default_dir, Path::to_path_buf));
     let others =
         installed::all().into_iter().filter(|m| m.state.usable() && m.dir != model.dir).map(|m| m.dir).collect();
     let cpu = cpu();
-    let memory = memory(cpu.cores);
+    let memory = memory();
     Report {
         version: env!("CARGO_PKG_VERSION"),
         cpu,
@@ -24,9 +27,11 @@ pub(super) fn gather(dir: Option<&Path>, measure: Option<MeasureRtf<'_>>) -> Rep
     }
 }
 
-fn speed(model: &Installed, measure: Option<MeasureRtf<'_>>) -> Speed {
-    let Some(measure) = measure.filter(|_| model.state.usable()) else { return Speed::NotMeasured };
-    match measure(&model.dir, RTF_SECONDS) {
+fn speed(model: &Installed, measure: MeasureRtf<'_>) -> Speed {
+    if !model.state.usable() {
+        return Speed::NotMeasured;
+    }
+    match measure(&model.dir, RTF_TIME) {
         Ok(rtf) if rtf.is_finite() && rtf > 0.0 => Speed::Rtf(rtf),
         Ok(rtf) => Speed::Failed(format!("expected a real-time factor above 0, found {rtf}")),
         Err(e) => Speed::Failed(format!("{e:#}")),
@@ -34,12 +39,11 @@ fn speed(model: &Installed, measure: Option<MeasureRtf<'_>>) -> Speed {
 }
 
 fn cpu() -> Cpu {
-    let features = features();
     Cpu {
         model: cpu_model().unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH)),
         cores: std::thread::available_parallelism().map_or(1, |n| n.get()),
-        kernels: Kernels::for_features(&features),
-        features,
+        kernels: Kernels::in_use(),
+        features: features(),
     }
 }
 
@@ -77,7 +81,7 @@ fn features() -> Vec<&'static str> {
     Vec::new()
 }
 
-fn memory(cores: usize) -> Memory {
+fn memory() -> Memory {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let (total, free) = (meminfo(&text, "MemTotal"), meminfo(&text, "MemAvailable"));
     // A container's limit counts when it is below the machine's memory.
@@ -86,7 +90,16 @@ fn memory(cores: usize) -> Memory {
     let limit = cgroup("memory.max");
     let left = limit.zip(cgroup("memory.current")).map(|(max, used)| max.saturating_sub(used));
     let free = smaller(free, left);
-    Memory { total: smaller(total, limit), free, read_bandwidth: bandwidth::measure(cores, free.unwrap_or(1 << 30)) }
+    Memory { total: smaller(total, limit), free, read_bandwidth: read_bandwidth(free) }
+}
+
+/// Measured with a block no cache holds, or a quarter of the free memory; less than 64 MiB would measure a cache.
+fn read_bandwidth(free: Option<u64>) -> Option<f64> {
+    let bytes = (free.unwrap_or(1 << 30) / 4).min(512 << 20) as usize;
+    if bytes < 64 << 20 {
+        return None;
+    }
+    machine::read_bandwidth(&Team::for_machine(), bytes, Duration::from_millis(300))
 }
 
 fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
@@ -115,7 +128,7 @@ mod tests {
     #[test]
     fn a_broken_model_is_reported_and_never_measured() {
         let dir = tempfile::tempdir().unwrap();
-        let report = gather(Some(dir.path()), Some(&|_, _| panic!("measured a model that cannot be loaded")));
+        let report = gather(Some(dir.path()), &|_, _| panic!("measured a model that cannot be loaded"));
         assert!(!report.can_speak());
         assert_eq!(report.speed, Speed::NotMeasured);
         assert!(report.cpu.cores >= 1);

@@ -108,6 +108,21 @@ impl<'a> Plan<'a> {
         self.install(&staging)
     }
 
+    /// Fetches the speaker statistics and the homophone map alone, for whoever has the weights already. The folder
+    /// does not come to claim that it is the published model.
+    pub fn carry_out_voices(self, sources: &Sources) -> anyhow::Result<()> {
+        let staging = self.dir.join(STAGING);
+        self.fetch_extracts(sources, &staging)?;
+        for entry in [&self.manifest.speaker_stats.entry, &self.manifest.homophones_map.entry] {
+            if self.missing.contains(&entry) {
+                move_synced(&staged(&staging, entry), &entry.path.under(self.dir))?;
+            }
+        }
+        // Fails, and rightly, where an interrupted pull has left the parts of a weight file.
+        let _ = fs::remove_dir(staging.join("files")).and_then(|()| fs::remove_dir(&staging));
+        Ok(())
+    }
+
     fn fetch_files(&self, sources: &Sources, staging: &Path) -> anyhow::Result<()> {
         let from_hub = |e: &&&Entry| self.manifest.files.contains(*e);
         let wanted: Vec<&Entry> = self.missing.iter().filter(from_hub).copied().collect();

@@ -407,20 +407,20 @@ unsafe fn int_tile<S: Simd, const B: usize>(
     unsafe {
         let xs: [*const i16; B] = std::array::from_fn(|b| x.x[(first + b) * s.stride..].as_ptr());
         let mut acc = [[S::zero_i(); B]; 4];
-        for k in (0..s.stride).step_by(64) {
+        // One product per sum and round: LLVM splits `vpdpwssd` in two where a round has a chain of them.
+        for k in (0..s.stride).step_by(32) {
             for q in 0..4 {
                 S::prefetch(w4[q].wrapping_add(k + PREFETCH));
-                for half in [0, 32] {
-                    for b in 0..B {
-                        acc[q][b] = S::dot_i8(acc[q][b], w4[q].add(k + half), xs[b].add(k + half));
-                    }
+                for b in 0..B {
+                    acc[q][b] = S::dot_i8(acc[q][b], w4[q].add(k), xs[b].add(k));
                 }
             }
         }
-        for q in 0..4 {
-            for b in 0..B {
-                let scale = scales[at[q]] * x.scales[first + b];
-                out[(first + b) * s.out_stride + at[q]] = S::sum_i(acc[q][b]) as f32 * scale;
+        for b in 0..B {
+            let sums = S::sum4_i(std::array::from_fn(|q| acc[q][b]));
+            let row = &mut out[(first + b) * s.out_stride..];
+            for q in 0..4 {
+                row[at[q]] = sums[q] as f32 * (scales[at[q]] * x.scales[first + b]);
             }
         }
     }

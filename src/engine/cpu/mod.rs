@@ -115,7 +115,8 @@ impl CpuEngine {
         // f32 keys only where parity is asked for: f16 halves the traffic, and its error is far below int8's.
         let kv = if options.precision == Precision::F32 { KvPrecision::F32 } else { KvPrecision::F16 };
         let (slots, bytes) = (options.slots, options.slots * shape.bytes(kv));
-        let mut arena = Arena::new(bytes, Pages::Small).map_err(|source| LoadError::Memory { slots, positions, bytes, source })?;
+        let mut arena =
+            Arena::new(bytes, Pages::Small).map_err(|source| LoadError::Memory { slots, positions, bytes, source })?;
         let slot = |_| SlotState::new(KvCache::new(&mut arena, shape, kv), Stream::new(&codec));
         let slots = (0..slots).map(slot).collect();
         let space = Workspace::new(&dims.gpt, &team);

@@ -39,10 +39,19 @@ fn say(
     texts: &[&str],
     change: impl FnOnce(&mut Plan<'_>),
 ) -> (Result<Report, SpeakError>, Heard) {
+    say_with(options, texts, &prompt, change)
+}
+
+fn say_with(
+    options: FakeOptions,
+    texts: &[&str],
+    prompt: &PromptFn<'_>,
+    change: impl FnOnce(&mut Plan<'_>),
+) -> (Result<Report, SpeakError>, Heard) {
     let pieces: Vec<String> = texts.iter().map(|t| t.to_string()).collect();
     let mut plan = Plan {
         pieces: &pieces,
-        prompt: &prompt,
+        prompt,
         sampling: Sampling::code(7),
         decode: DecodePath::Hidden,
         chunks: ChunkPlan::default(),
@@ -156,8 +165,8 @@ fn later_pieces_can_continue_the_first() {
         lengths.borrow_mut().push(sample.map(|s| (s.text.to_string(), s.codes.len())));
         prompt(text, None)
     };
-    let (report, _) = say(FakeOptions::default(), &["abc", "d", "e"], |plan| {
-        (plan.carry_voice, plan.parallel, plan.prompt) = (true, 3, &recording);
+    let (report, _) = say_with(FakeOptions::default(), &["abc", "d", "e"], &recording, |plan| {
+        (plan.carry_voice, plan.parallel) = (true, 3);
     });
     assert_eq!(report.unwrap().pieces.len(), 3);
     let carried = Some(("abc".to_string(), 12));
@@ -166,8 +175,8 @@ fn later_pieces_can_continue_the_first() {
 
 #[test]
 fn the_first_chunk_is_small_and_later_ones_grow() {
-    let (_, heard) = say(FakeOptions { lookahead: 10, ..FakeOptions::default() }, &["many many tokens here"], |plan| {
-        plan.prompt = &|text, sample| Ok((prompt(text, sample)?.0, 1000));
-    });
+    let uncapped = |text: &str, sample: Option<Sample<'_>>| Ok((prompt(text, sample)?.0, 1000));
+    let options = FakeOptions { lookahead: 10, ..FakeOptions::default() };
+    let (_, heard) = say_with(options, &["many many tokens here"], &uncapped, |_| ());
     assert_eq!(heard.chunks[..4], [4, 4, 8, 16].map(|steps| steps * 512));
 }

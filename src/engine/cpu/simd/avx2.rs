@@ -25,6 +25,16 @@ pub(super) unsafe fn sum8(a: __m256) -> f32 {
     }
 }
 
+/// # Safety
+/// Needs SSE2, which every x86-64 has.
+#[inline(always)]
+pub(super) unsafe fn store4(a: __m128i) -> [i32; 4] {
+    let mut out = [0; 4];
+    // SAFETY: writes the sixteen bytes of `out`.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), a) }
+    out
+}
+
 // SAFETY: used only through `dispatch`, inside functions that enable these instructions; each method's intrinsics
 // touch at most the elements the trait's contract promises.
 #[allow(clippy::missing_safety_doc)]
@@ -194,6 +204,17 @@ unsafe impl Simd for Avx2 {
             let a = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a));
             let a = _mm_add_epi32(a, _mm_unpackhi_epi64(a, a));
             _mm_cvtsi128_si32(_mm_add_epi32(a, _mm_shuffle_epi32::<1>(a)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sum4_i(a: [Self::I; 4]) -> [i32; 4] {
+        // SAFETY: see the impl; as for AVX-512.
+        unsafe {
+            let pair = |x, y| _mm256_add_epi32(_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y));
+            let (low, high) = (pair(a[0], a[1]), pair(a[2], a[3]));
+            let all = _mm256_add_epi32(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
+            store4(_mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all)))
         }
     }
 

@@ -153,6 +153,18 @@ unsafe impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn sum4_i(a: [Self::I; 4]) -> [i32; 4] {
+        // SAFETY: see the impl. Interleaving adds leaves each 128-bit part with [a0, a1, a2, a3]; then the parts add up.
+        unsafe {
+            let pair = |x, y| _mm512_add_epi32(_mm512_unpacklo_epi32(x, y), _mm512_unpackhi_epi32(x, y));
+            let (low, high) = (pair(a[0], a[1]), pair(a[2], a[3]));
+            let all = _mm512_add_epi32(_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
+            let half = _mm256_add_epi32(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64::<1>(all));
+            super::avx2::store4(_mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half)))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn prefetch(p: *const i8) {
         // SAFETY: a prefetch never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(p) }

