@@ -1,11 +1,11 @@
 //! NEON: sixteen lanes are four registers.
 
 use std::arch::aarch64::*;
+use std::arch::asm;
 
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::{LANES, Simd};
+use super::Simd;
 
 #[derive(Clone, Copy)]
 pub struct Neon;
@@ -39,12 +39,14 @@ unsafe impl Simd for Neon {
 
     #[inline(always)]
     unsafe fn load_f16(p: *const f16) -> F {
-        let mut wide = [0.0; LANES];
-        // SAFETY: see the impl. `half` uses the processor's own conversion where it has one.
-        unsafe {
-            p.cast::<[f16; LANES]>().read_unaligned().convert_to_f32_slice(&mut wide);
-            Self::load(wide.as_ptr())
-        }
+        // Every NEON has the conversion, but its intrinsic came only with Rust 1.94.
+        // SAFETY: see the impl.
+        each(|i| unsafe {
+            let wide: float32x4_t;
+            let narrow = vld1_u16(p.cast::<u16>().add(4 * i));
+            asm!("fcvtl {0:v}.4s, {1:v}.4h", out(vreg) wide, in(vreg) narrow, options(pure, nomem, nostack));
+            wide
+        })
     }
 
     #[inline(always)]
@@ -137,8 +139,11 @@ unsafe impl Simd for Neon {
 
     #[inline(always)]
     unsafe fn max_lane(a: F) -> f32 {
-        // SAFETY: see the impl.
-        unsafe { vmaxvq_f32(vmaxq_f32(vmaxq_f32(a[0], a[1]), vmaxq_f32(a[2], a[3]))) }
+        // SAFETY: see the impl. These pass over NaNs, and all of them leave -inf, as in the reference.
+        unsafe {
+            let a = vmaxnmq_f32(vmaxnmq_f32(a[0], a[1]), vmaxnmq_f32(a[2], a[3]));
+            vmaxnmvq_f32(vmaxnmq_f32(a, vdupq_n_f32(f32::NEG_INFINITY)))
+        }
     }
 
     #[inline(always)]
