@@ -3,6 +3,8 @@
 //! Layout: `[layer][head][keys, values][position][head_dim]`, so that one head's keys are one linear stream and the
 //! members of the team, who share out heads, never touch each other's memory.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use half::f16;
 
 use super::arena::{Arena, ArenaSlice, Plain};
@@ -46,6 +48,9 @@ impl KvShape {
 pub struct KvCache {
     shape: KvShape,
     data: Data,
+    /// A key or value was not finite. Softmax could turn an infinite score into ordinary weights, so from then on
+    /// every result is NaN, which ends the row.
+    poisoned: AtomicBool,
 }
 
 enum Data {
@@ -93,7 +98,12 @@ impl KvCache {
             KvPrecision::F32 => Data::F32(Cells::new(arena.take(shape.elements()))),
             KvPrecision::F16 => Data::F16(Cells::new(arena.take(shape.elements()))),
         };
-        Self { shape, data }
+        Self { shape, data, poisoned: AtomicBool::new(false) }
+    }
+
+    /// Ready for another row. What the last one left is overwritten before it is read.
+    pub fn reset(&mut self) {
+        *self.poisoned.get_mut() = false;
     }
 
     /// Stores the key and value at `position`, attends over positions 0..=position and writes `padded_dim` values to
@@ -133,12 +143,20 @@ impl KvCache {
                 Data::F16(cells) => {
                     let keys = cells.range(keys_at..keys_at + n * dim);
                     let values = cells.range(values_at..values_at + n * dim);
-                    // Beyond f16's range is infinity, which the final check of the row reports.
+                    // Beyond f16's range is infinity.
                     keys[at..].iter_mut().zip(row.key).for_each(|(k, x)| *k = f16::from_f32(*x));
                     values[at..].iter_mut().zip(row.value).for_each(|(v, x)| *v = f16::from_f32(*x));
                     attend_f16(isa, row.query, keys, values, scores, out);
                 }
             }
+        }
+        // f16 holds up to 65,504.
+        let largest = if matches!(self.data, Data::F16(_)) { f16::MAX.to_f32() } else { f32::MAX };
+        if !row.key.iter().chain(row.value).all(|x| x.abs() <= largest) {
+            self.poisoned.store(true, Ordering::Relaxed);
+        }
+        if self.poisoned.load(Ordering::Relaxed) {
+            out.fill(f32::NAN);
         }
     }
 }
@@ -186,7 +204,10 @@ unsafe fn attend_in<S: Simd, T>(
         softmax_in::<S>(scores, n);
         // The next head's keys follow this head's values at the distance this head's keys stand before them.
         for t in 0..n {
-            fetch::<S, T>(values.as_ptr().wrapping_add(values.as_ptr().offset_from(keys.as_ptr()) as usize + t * dim), dim);
+            fetch::<S, T>(
+                values.as_ptr().wrapping_add(values.as_ptr().offset_from(keys.as_ptr()) as usize + t * dim),
+                dim,
+            );
         }
         for d in (0..dim).step_by(4 * LANES) {
             match dim - d {
@@ -301,6 +322,28 @@ mod tests {
             all.extend((0..head_dim).map(|d| (0..=t).map(|u| weights[u] * at(2, u, d)).sum::<f64>() / total));
         }
         all
+    }
+
+    #[test]
+    fn a_key_that_is_not_finite_poisons_its_cache_until_the_reset() {
+        let shape = KvShape { layers: 1, heads: 1, head_dim: 16, positions: 4 };
+        for (precision, bad) in
+            [(KvPrecision::F16, 1e6), (KvPrecision::F32, f32::INFINITY), (KvPrecision::F16, f32::NAN)]
+        {
+            let mut arena = Arena::new(shape.bytes(precision), Pages::Small).unwrap();
+            let mut cache = KvCache::new(&mut arena, shape, precision);
+            let at = |cache: &KvCache, position, key: f32| {
+                let (key, ones, mut out) = ([key; 16], [1.0; 16], [0.0; 16]);
+                let row = HeadRow { query: &ones, key: &key, value: &ones };
+                // SAFETY: one thread.
+                unsafe { cache.attend(Isa::best(), 0, 0, position, row, &mut Vec::new(), &mut out) };
+                out[0]
+            };
+            assert_eq!(at(&cache, 0, 1.0), 1.0);
+            assert!(at(&cache, 1, bad).is_nan() && at(&cache, 2, 1.0).is_nan());
+            cache.reset();
+            assert_eq!(at(&cache, 0, 1.0), 1.0);
+        }
     }
 
     #[test]

@@ -275,6 +275,7 @@ impl Engine for CpuEngine {
             let state = &mut self.slots[*index];
             state.generation = state.generation.wrapping_add(1);
             state.stream.reset();
+            state.cache.reset();
             state.active = Some(Active::new(row, &self.gpt));
         }
         self.run_prompts(&free);
