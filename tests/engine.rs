@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn row(&self, i: usize) -> Row {
-        let embedding = (i % 2 == 0).then_some(self.speaker.as_slice());
+        let embedding = i.is_multiple_of(2).then_some(self.speaker.as_slice());
         let voice = PromptVoice { embedding, sample: None };
         let prompt = Prompt::code(&self.tokenizer, TEXTS[i], "[speed_5]", voice).unwrap();
         let sampling = Sampling { min_steps: 60, ..Sampling::code(i as u64) };
@@ -268,12 +268,13 @@ fn a_released_slot_is_refused_even_after_its_place_is_taken_again() {
 fn what_cannot_run_is_refused_before_anything_starts() {
     let bench = Bench::new();
     let mut engine = bench.engine(|o| (o.positions, o.paths) = (30, vec![DecodePath::Codes]));
-    let row = |change: &dyn Fn(&mut Row)| {
+    type Change<'a> = &'a dyn Fn(&mut Row);
+    let row = |change: Change<'_>| {
         let mut row = Row { decode: DecodePath::Codes, ..bench.row(0) };
         change(&mut row);
         row
     };
-    let bad: [(&dyn Fn(&mut Row), &str); 6] = [
+    let bad: [(Change<'_>, &str); 6] = [
         (&|r| r.made = vec![vec![0; 4]; 40], "positions"),
         (&|r| r.prompt.tokens.clear(), "at least one token"),
         (&|r| r.prompt.tokens[0] = 1 << 20, "token: expected below"),

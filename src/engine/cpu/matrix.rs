@@ -216,6 +216,7 @@ dispatch! {
 
 /// Plain Rust: compiled for the instruction set it becomes vectors, and rounds without a call.
 #[inline(always)]
+#[allow(clippy::extra_unused_type_parameters)] // `dispatch` names the set by it
 unsafe fn quantize_row_in<S: Simd>(row: &[f32], out: &mut [i8]) -> (f32, i64) {
     let largest = row.iter().fold(0.0f32, |m, x| m.max(x.abs()));
     let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };

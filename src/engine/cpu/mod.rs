@@ -231,28 +231,38 @@ impl CpuEngine {
         if let Some(head) = self.gpt.text_head.as_ref().filter(|_| !text.is_empty()) {
             self.gpt.logits(self.options.isa, &self.team, head, &text, &self.space, &mut self.text_logits);
         }
-        let mut jobs: Vec<Option<(&mut Active, &[f32], &[f32])>> = (0..group.len()).map(|_| None).collect();
+        let mut draws = Vec::with_capacity(group.len());
         for (index, state) in self.slots.iter_mut().enumerate() {
-            let Some(r) = group.iter().position(|s| s.index as usize == index) else { continue };
-            let logits = match code.iter().position(|c| *c == r) {
+            let Some(row) = group.iter().position(|s| s.index as usize == index) else { continue };
+            let logits = match code.iter().position(|c| *c == row) {
                 Some(at) => self.code_logits.row(at),
-                None => self.text_logits.row(text.iter().position(|t| *t == r).expect("one of the two")),
+                None => self.text_logits.row(text.iter().position(|t| *t == row).expect("one of the two")),
             };
-            let hidden = &self.space.hidden[r * h..(r + 1) * h];
-            jobs[r] = Some((state.active.as_mut().expect("checked above"), logits, hidden));
+            let active = state.active.as_mut().expect("checked above");
+            let hidden = &self.space.hidden[row * h..(row + 1) * h];
+            draws.push(Mutex::new(Draw { row, active, logits, hidden, outcome: None }));
         }
-        let trace = self.options.trace;
-        let jobs: Vec<_> = jobs.into_iter().map(|j| Mutex::new((j.expect("one slot for each row"), None))).collect();
-        let threads = self.team.threads();
+        let (threads, trace) = (self.team.threads(), self.options.trace);
         self.team.run(|m| {
-            for job in jobs.iter().skip(m).step_by(threads) {
-                let ((active, logits, hidden), outcome) = &mut *job.lock().expect("one member per job");
-                *outcome = Some(active.finish_step(logits, hidden, trace));
+            for draw in draws.iter().skip(m).step_by(threads) {
+                let draw = &mut *draw.lock().expect("one member takes each draw");
+                draw.outcome = Some(draw.active.finish_step(draw.logits, draw.hidden, trace));
             }
         });
-        outcomes.extend(jobs.into_iter().map(|j| j.into_inner().expect("no panic").1.expect("every job ran")));
+        let mut draws: Vec<_> = draws.into_iter().map(|d| d.into_inner().expect("no panic")).collect();
+        draws.sort_by_key(|d| d.row);
+        outcomes.extend(draws.into_iter().map(|d| d.outcome.expect("every draw was taken")));
         Ok(())
     }
+}
+
+/// One row's part of a step after the forward pass.
+struct Draw<'a> {
+    row: usize,
+    active: &'a mut Active,
+    logits: &'a [f32],
+    hidden: &'a [f32],
+    outcome: Option<StepOutcome>,
 }
 
 impl Engine for CpuEngine {

@@ -87,6 +87,7 @@ impl Isa {
 /// # Safety
 /// The methods may use instructions of their set: call them only inside a function compiled for that set (see
 /// [`dispatch`]) on a machine that has it. Pointers must be valid for [`LANES`] elements ([`Simd::dot_i8`]: 32).
+#[allow(clippy::missing_safety_doc)] // one contract for all methods: the trait's
 pub unsafe trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen f32.
     type F: Copy;
