@@ -284,7 +284,8 @@ fn broken_model_files_stop_the_start_with_file_and_reason() {
         to
     };
     let lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
-    let damage: [(&str, &str, &dyn Fn(&Path), &str); 5] = [
+    type Damage<'a> = &'a dyn Fn(&Path);
+    let damage: [(&str, &str, Damage<'_>, &str); 5] = [
         ("lfs", "asset/Vocos.safetensors", &|p| std::fs::write(p, lfs).unwrap(), "Git-LFS pointer"),
         ("cut", "asset/gpt/model.safetensors", &cut, "truncated"),
         ("gone", "asset/Decoder.safetensors", &|p| std::fs::remove_file(p).unwrap(), "Decoder.safetensors"),
