@@ -2,7 +2,7 @@
 //! moment. `VOXWIRE_MODEL` names the model; the published size is what the bars are about.
 
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -21,7 +21,7 @@ fn model() -> PathBuf {
 }
 
 /// Starts `batch` rows and brings them to a context of about `context` positions.
-fn start(engine: &mut CpuEngine, dir: &PathBuf, batch: usize, context: usize) -> Vec<Slot> {
+fn start(engine: &mut CpuEngine, dir: &Path, batch: usize, context: usize) -> Vec<Slot> {
     let tokenizer = Tokenizer::load(dir, engine.dims().gpt.num_text_tokens).unwrap();
     let text = "the quick brown fox jumps over the lazy dog ".repeat(2);
     let rows = (0..batch).map(|i| Row {
