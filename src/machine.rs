@@ -95,7 +95,7 @@ pub fn measure_rtf(dir: &Path, time: Duration) -> Result<f64, RtfError> {
     let options = CpuOptions { slots: 1, paths: vec![decode], ..CpuOptions::default() };
     let mut engine = CpuEngine::load(dir, &dims, options)?;
     let prompt = Prompt::code(&tokenizer, "how fast is this machine", "[speed_5]", PromptVoice::default())?;
-    let most = engine.capacity().positions - prompt.len() - 1;
+    let most = engine.capacity().positions.saturating_sub(prompt.len() + 1);
     let sampling = Sampling { min_steps: usize::MAX, ..Sampling::code(0) };
     let began = Instant::now();
     let slot = engine.prefill(vec![Row { prompt, sampling, decode, made: Vec::new() }])?[0];

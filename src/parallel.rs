@@ -5,7 +5,6 @@
 //! handed over in a fraction of a microsecond and an idle team uses no processor.
 
 use std::cell::{Cell, UnsafeCell};
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,14 +14,19 @@ use std::thread::{JoinHandle, Thread};
 /// Spins before parking: about 100 microseconds, longer than any gap inside a step.
 const SPINS: u32 = 4_000;
 
+/// Processors this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
 type Job = *const (dyn Fn(usize) + Sync);
 
-/// A fixed set of threads that run one closure together. `Send` but not `Sync`: one owner hands out one job at a
-/// time, and a job cannot start another (it could not capture the team).
+/// A fixed set of threads that run one closure together. `Send` but not `Sync`: one owner hands out one job at a time.
 pub struct Team {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
-    not_sync: PhantomData<Cell<()>>,
+    /// A job is out. Also what makes the team not `Sync`.
+    running: Cell<bool>,
 }
 
 struct Shared {
@@ -46,7 +50,16 @@ unsafe impl Send for Shared {}
 
 impl Team {
     /// A team of `threads` members, the caller of [`Team::run`] among them.
+    ///
+    /// # Panics
+    /// When the system refuses a thread; see [`Team::try_new`].
     pub fn new(threads: usize) -> Self {
+        Self::try_new(threads).expect("the operating system refused a thread at start-up")
+    }
+
+    /// # Errors
+    /// When the system refuses a thread.
+    pub fn try_new(threads: usize) -> std::io::Result<Self> {
         let extra = threads.max(1) - 1;
         let shared = Arc::new(Shared {
             epoch: AtomicU32::new(0),
@@ -61,16 +74,19 @@ impl Team {
         let spawn = |worker: usize| {
             let shared = shared.clone();
             let name = format!("voxwire-cpu-{}", worker + 1);
-            let thread = std::thread::Builder::new().name(name).spawn(move || shared.work(worker));
-            thread.expect("the operating system refused a thread at start-up")
+            std::thread::Builder::new().name(name).spawn(move || shared.work(worker))
         };
-        let workers = (0..extra).map(spawn).collect();
-        Self { shared, workers, not_sync: PhantomData }
+        let mut team = Self { shared: shared.clone(), workers: Vec::new(), running: Cell::new(false) };
+        for worker in 0..extra {
+            // On an error the drop of `team` ends the threads there are.
+            team.workers.push(spawn(worker)?);
+        }
+        Ok(team)
     }
 
     /// One member for each processor this process may use.
     pub fn for_machine() -> Self {
-        Self::new(std::thread::available_parallelism().map_or(1, |n| n.get()))
+        Self::new(processors())
     }
 
     pub fn threads(&self) -> usize {
@@ -80,11 +96,13 @@ impl Team {
     /// Runs `f(member)` once on every member and returns when all have finished.
     ///
     /// # Panics
-    /// If `f` panicked on any member, after all have stopped using it.
+    /// If `f` panicked on any member, after all have stopped using it; or if `f` itself starts a job of this team.
     pub fn run(&self, f: impl Fn(usize) + Sync) {
         if self.workers.is_empty() {
             return f(0);
         }
+        assert!(!self.running.replace(true), "a job must not start another on its own team");
+        self.shared.panicked.store(false, Ordering::Relaxed);
         let job: *const (dyn Fn(usize) + Sync + '_) = &f;
         // SAFETY: only the lifetime changes; `Finish` keeps this frame alive until no worker holds the pointer.
         let job: Job = unsafe { std::mem::transmute(job) };
@@ -101,10 +119,10 @@ impl Team {
                 worker.thread().unpark();
             }
         }
-        let finish = Finish(&self.shared);
+        let finish = Finish { shared: &self.shared, running: &self.running };
         f(0);
         drop(finish);
-        if self.shared.panicked.swap(false, Ordering::Relaxed) {
+        if self.shared.panicked.load(Ordering::Relaxed) {
             panic!("a job panicked on another member of the team");
         }
     }
@@ -175,23 +193,34 @@ impl Shared {
 }
 
 /// Waits for the workers, also when the owner's own share panics.
-struct Finish<'a>(&'a Shared);
+struct Finish<'a> {
+    shared: &'a Shared,
+    running: &'a Cell<bool>,
+}
 
-impl Drop for Finish<'_> {
-    fn drop(&mut self) {
+impl Finish<'_> {
+    fn wait(&self) {
+        let shared = self.shared;
         loop {
             for _ in 0..SPINS {
-                if self.0.busy.load(Ordering::Acquire) == 0 {
+                if shared.busy.load(Ordering::Acquire) == 0 {
                     return;
                 }
                 std::hint::spin_loop();
             }
-            self.0.owner_asleep.store(true, Ordering::SeqCst);
-            if self.0.busy.load(Ordering::SeqCst) != 0 {
+            shared.owner_asleep.store(true, Ordering::SeqCst);
+            if shared.busy.load(Ordering::SeqCst) != 0 {
                 std::thread::park();
             }
-            self.0.owner_asleep.store(false, Ordering::SeqCst);
+            shared.owner_asleep.store(false, Ordering::SeqCst);
         }
+    }
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.wait();
+        self.running.set(false);
     }
 }
 
@@ -225,6 +254,20 @@ mod tests {
             sum.fetch_add(member as u32 + 1, Ordering::Relaxed);
         });
         assert_eq!(sum.into_inner(), 3);
+    }
+
+    #[test]
+    fn a_job_that_starts_another_is_refused() {
+        thread_local! { static TEAM: Team = Team::new(2); }
+        TEAM.with(|team| {
+            let nested = |member| {
+                if member == 0 {
+                    TEAM.with(|inner| inner.run(|_| ()))
+                }
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| team.run(nested))).is_err());
+            team.run(|_| ());
+        });
     }
 
     #[test]

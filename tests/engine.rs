@@ -173,25 +173,6 @@ fn chunks_of_any_size_give_the_whole() {
 }
 
 #[test]
-fn a_chunk_edge_is_no_step_in_the_signal() {
-    let bench = Bench::new();
-    let mut engine = bench.engine(|_| ());
-    let slot = engine.prefill(vec![bench.row(0)]).unwrap()[0];
-    (0..60).for_each(|_| drop(engine.step(&[slot]).unwrap()));
-    let (mut pcm, mut edges) = (Vec::new(), Vec::new());
-    for chunk in 0..12 {
-        let job = DecodeJob { slot, steps: 5, last: chunk == 11 };
-        pcm.extend(engine.decode(&[job]).unwrap().remove(0));
-        edges.push(pcm.len());
-    }
-    let jump = |i: usize| (pcm[i] - pcm[i - 1]).abs();
-    let elsewhere = (1..pcm.len()).filter(|i| !edges.contains(i)).map(jump).fold(0.0, f32::max);
-    for edge in edges.into_iter().filter(|e| (1..pcm.len()).contains(e)) {
-        assert!(jump(edge) <= elsewhere, "at sample {edge}");
-    }
-}
-
-#[test]
 fn a_resumed_row_continues_with_the_same_codes_and_samples() {
     let bench = Bench::new();
     for path in [DecodePath::Hidden, DecodePath::Codes] {
@@ -262,6 +243,21 @@ fn a_released_slot_is_refused_even_after_its_place_is_taken_again() {
     assert!(engine.step(&[new]).is_ok());
     let job = DecodeJob { slot: new, steps: 2, last: false };
     assert!(matches!(engine.decode(&[job]), Err(EngineError::TooFewSteps { asked: 2, available: 1 })));
+}
+
+#[test]
+fn a_job_that_cannot_be_decoded_touches_no_neighbour() {
+    let bench = Bench::new();
+    let mut engine = bench.engine(|_| ());
+    let slots = engine.prefill(vec![bench.row(0), bench.row(4)]).unwrap();
+    (0..20).for_each(|_| drop(engine.step(&slots).unwrap()));
+    let job = |slot, steps, last| DecodeJob { slot, steps, last };
+    assert!(engine.decode(&[job(slots[1], 10, false), job(slots[0], 5, false), job(slots[0], 5, false)]).is_err());
+    assert!(engine.decode(&[job(slots[1], 10, false), job(slots[0], 21, false)]).is_err());
+    engine.decode(&[job(slots[0], 20, true)]).unwrap();
+    assert!(engine.decode(&[job(slots[1], 10, false), job(slots[0], 0, true)]).is_err(), "already flushed");
+    // The neighbour still has all of its steps.
+    assert_eq!(engine.decode(&[job(slots[1], 20, true)]).unwrap()[0].len(), 20 * 512 - 256);
 }
 
 #[test]

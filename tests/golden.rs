@@ -200,7 +200,7 @@ fn cosines(dir: &Path, reference: &Reference, precision: Precision) -> Vec<f64> 
         .map(|step| {
             let row = Row { made: made[..step].to_vec(), ..rows[0].clone() };
             let slot = tested.prefill(vec![row]).unwrap();
-            tested.step(&slot).unwrap();
+            assert_eq!(codes(&tested.step(&slot).unwrap()).count(), 1);
             let cosine =
                 cosine(&tested.trace(slot[0]).unwrap().logits, &exact_logits[step * width..(step + 1) * width]);
             tested.release(slot[0]).unwrap();

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::models::installed::Installed;
 use crate::device::gpu::Gpus;
-use crate::engine::cpu::simd::Isa;
+use crate::engine::cpu::simd::{Isa, Kind};
 use crate::machine;
 
 /// Whether this build has an engine that computes on a GPU.
@@ -74,14 +74,14 @@ pub enum Kernels {
 
 impl Kernels {
     fn in_use() -> Self {
-        match Isa::best() {
-            Isa::Scalar => Self::Scalar,
+        match Isa::best().0 {
+            Kind::Scalar => Self::Scalar,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => Self::Avx2,
+            Kind::Avx2 => Self::Avx2,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => Self::Avx512Vnni,
+            Kind::Avx512 => Self::Avx512Vnni,
             #[cfg(target_arch = "aarch64")]
-            Isa::Neon => Self::Neon,
+            Kind::Neon => Self::Neon,
         }
     }
 }

@@ -35,22 +35,26 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let decode = args.decode_path(&model.dims)?;
     let tokenizer = Tokenizer::load(&dir, model.dims.gpt.num_text_tokens)?;
     let prepared = prepare(&raw, &args, &model, &tokenizer)?;
-    let mut output = Output::open(&args, model.dims.vocos.sample_rate)?;
+    args.check_output()?;
     if prepared.nothing_to_say {
-        return output.nothing_to_say(&prepared);
+        return Output::open(&args, model.dims.vocos.sample_rate)?.nothing_to_say(&prepared);
     }
     let (voice, note) = choose_voice(&args, &model, prepared.pieces.len(), sampling.seed)?;
-    output.announce(&model.dims, &prepared, note.as_deref());
     let options = args.engine_options(decode, args.dump.is_some());
     let mut engine = CpuEngine::load(&dir, &model.dims, options)?;
+    // Only now: what can fail has not touched an existing file.
+    let mut output = Output::open(&args, model.dims.vocos.sample_rate)?;
+    output.announce(&model.dims, &prepared, note.as_deref());
     let pieces = refined_pieces(&args, &mut engine, &tokenizer, &prepared, &sampling, &mut output)?;
     let embedding = voice.as_ref().and_then(Voice::normalized);
     let voice_sample = voice.as_ref().and_then(|v| match v.kind() {
         VoiceKind::Sample(sample) => Some(sample),
         VoiceKind::Embedding(_) => None,
     });
-    let words = voice_sample.map(|s| s.words()).transpose()?;
-    let own = voice_sample.zip(words).map(|(s, text)| Sample { text, codes: &s.codes });
+    // The words of a sample are a caller's text like any other: made ready, and free of the prompt's own tokens.
+    let words = voice_sample.map(|s| Ok::<_, anyhow::Error>(prepare(s.words()?, &args, &model, &tokenizer)?.spoken()));
+    let words = words.transpose()?;
+    let own = voice_sample.zip(words.as_deref()).map(|(s, text)| Sample { text, codes: &s.codes });
     let prompt = |text: &str, carried: Option<Sample<'_>>| {
         let voice = PromptVoice { embedding: embedding.as_deref(), sample: carried.or(own) };
         let prompt = Prompt::code(&tokenizer, text, "[speed_5]", voice)?;

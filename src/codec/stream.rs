@@ -38,6 +38,11 @@ impl Stream {
         }
     }
 
+    /// The last step is in; only a reset makes it take more.
+    pub fn finished(&self) -> bool {
+        self.finished
+    }
+
     /// Back to the start of an utterance, of either input.
     pub fn reset(&mut self) {
         self.hidden.iter_mut().chain(&mut self.codes).for_each(MelState::reset);

@@ -159,7 +159,14 @@ impl Dims {
         let check = |ok: bool, file: &Path, field, expected: String, found: String| {
             if ok { Ok(()) } else { Err(DimsError::Value { file: file.to_path_buf(), field, expected, found }) }
         };
-        let sizes = [g.hidden_size, g.intermediate_size, g.num_attention_heads, g.num_hidden_layers, g.num_vq];
+        let sizes = [
+            g.hidden_size,
+            g.intermediate_size,
+            g.num_attention_heads,
+            g.num_hidden_layers,
+            g.num_vq,
+            g.max_position_embeddings,
+        ];
         check(
             sizes.iter().all(|n| (1..=65_536).contains(n)),
             gpt_path,
@@ -181,6 +188,15 @@ impl Dims {
             "> 0 and > 1".into(),
             format!("{} and {}", g.rms_norm_eps, g.rope_theta),
         )?;
+        let (v, vq) = (&self.vocos, &self.dvae.vq);
+        let stacks = [&self.decoder, &self.dvae.encoder, &self.dvae.decoder];
+        let stacks = stacks.iter().flat_map(|s| [s.idim, s.odim, s.n_layer, s.bn_dim, s.hidden, s.kernel, s.dilation]);
+        let vocos = [v.n_mels, v.dim, v.intermediate_dim, v.num_layers, v.n_fft, v.hop_length];
+        let mut codec = stacks.chain(vocos).chain([vq.dim, vq.groups, vq.residuals]).chain(vq.levels.iter().copied());
+        let bad = codec.find(|n| !(1..=65_536).contains(n));
+        check(bad.is_none(), side, "codec sizes", "1 to 65536 each".into(), bad.unwrap_or_default().to_string())?;
+        let rate_ok = (8_000..=192_000).contains(&v.sample_rate);
+        check(rate_ok, side, "sample_rate", "8000 to 192000".into(), v.sample_rate.to_string())?;
         let pairs = self.decoder.idim * 2 == g.hidden_size;
         check(
             pairs,
@@ -189,7 +205,6 @@ impl Dims {
             format!("half of hidden_size {}", g.hidden_size),
             self.decoder.idim.to_string(),
         )?;
-        let vq = &self.dvae.vq;
         let books = vq.groups * vq.residuals == g.num_vq;
         check(
             books,
@@ -198,14 +213,13 @@ impl Dims {
             format!("num_vq {}", g.num_vq),
             format!("{} x {}", vq.groups, vq.residuals),
         )?;
-        let codes: usize = vq.levels.iter().product();
+        let codes = vq.levels.iter().try_fold(1usize, |product, n| product.checked_mul(*n)).unwrap_or(usize::MAX);
         let levels = format!("a product of num_audio_tokens - 1 = {}", g.num_audio_tokens - 1);
-        check(codes + 1 == g.num_audio_tokens, side, "dvae.vq.levels", levels, format!("{:?}", vq.levels))?;
+        check(codes == g.num_audio_tokens - 1, side, "dvae.vq.levels", levels, format!("{:?}", vq.levels))?;
         let odd =
             [&self.decoder, &self.dvae.decoder, &self.dvae.encoder].iter().all(|s| s.kernel % 2 == 1 && s.dilation > 0);
         check(odd, side, "kernel, dilation", "an odd kernel and a dilation of at least 1".into(), "another".into())?;
-        let v = &self.vocos;
-        let hop_ok = v.hop_length > 0 && v.n_fft.is_multiple_of(v.hop_length) && v.n_fft / v.hop_length >= 2;
+        let hop_ok = v.n_fft.is_multiple_of(v.hop_length) && v.n_fft / v.hop_length >= 2;
         check(
             hop_ok,
             side,

@@ -57,7 +57,9 @@ impl Sampling {
         let check = |field, value: f32, ok, allowed| {
             if ok { Ok(()) } else { Err(SamplingError { field, value, allowed }) }
         };
-        check("temperature", self.temperature, (0.0..=5.0).contains(&self.temperature), "0 to 5")?;
+        // Colder than a hundredth the scaled logits could leave f32's range.
+        let temperature = self.temperature == 0.0 || (0.01..=5.0).contains(&self.temperature);
+        check("temperature", self.temperature, temperature, "0, or 0.01 to 5")?;
         check("top_p", self.top_p, self.top_p > 0.0 && self.top_p <= 1.0, "above 0, at most 1")?;
         check("top_k", self.top_k as f32, self.top_k >= 1, "at least 1")?;
         let penalty = self.repetition_penalty;

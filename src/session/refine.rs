@@ -15,6 +15,8 @@ pub enum RefineError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    #[error("internal: refinement: the model's values stopped being finite")]
+    NotFinite,
 }
 
 /// What became of a text.
@@ -42,16 +44,17 @@ pub fn refine<E: Engine + ?Sized>(
     let slot = engine.prefill(vec![row])?[0];
     let mut ids = Vec::new();
     let result = loop {
-        match engine.step(&[slot]) {
-            Ok(outcome) => match outcome[0] {
-                StepOutcome::Token(id) if ids.len() + 1 < MAX_TOKENS => ids.push(id),
-                StepOutcome::Token(id) => {
-                    ids.push(id);
-                    break Ok(());
-                }
-                _ => break Ok(()),
-            },
-            Err(e) => break Err(e),
+        let outcome = match engine.step(&[slot]) {
+            Ok(outcome) => outcome[0].clone(),
+            Err(e) => break Err(e.into()),
+        };
+        match outcome {
+            StepOutcome::Token(id) => ids.push(id),
+            StepOutcome::End | StepOutcome::Full => break Ok(()),
+            StepOutcome::Failed | StepOutcome::Codes(_) => break Err(RefineError::NotFinite),
+        }
+        if ids.len() == MAX_TOKENS {
+            break Ok(());
         }
     };
     engine.release(slot)?;

@@ -91,6 +91,7 @@ pub struct Report {
     pub samples: usize,
     /// From the start to the first samples.
     pub first_audio: Option<Duration>,
+    /// Compute time: from the start to the end, without what the listener took.
     pub elapsed: Duration,
     /// Pieces that hit their cap.
     pub capped: usize,
@@ -103,7 +104,14 @@ where
     E: Engine + ?Sized,
     L: Listener<E>,
 {
-    let mut run = Run { plan, alive: VecDeque::new(), next: 0, carried: None, report: Report::default() };
+    let mut run = Run {
+        plan,
+        alive: VecDeque::new(),
+        next: 0,
+        carried: None,
+        report: Report::default(),
+        listening: Duration::ZERO,
+    };
     let result = run.run(engine, listener);
     for piece in run.alive {
         // An engine that failed has lost its slots already; the first error is the one to tell.
@@ -120,6 +128,8 @@ struct Run<'a> {
     /// Text and codes of the first piece, when later ones continue it.
     carried: Option<(String, Vec<Vec<u16>>)>,
     report: Report,
+    /// Time spent in the listener.
+    listening: Duration,
 }
 
 struct Piece {
@@ -157,7 +167,8 @@ impl Run<'_> {
                 self.report.samples += pcm.len();
                 if !pcm.is_empty() {
                     self.report.first_audio.get_or_insert_with(|| started.elapsed());
-                    listener.audio(&pcm, front.report.index)?;
+                    let index = front.report.index;
+                    self.hand_out(listener, &pcm, index)?;
                 }
                 if !last {
                     break;
@@ -165,8 +176,20 @@ impl Run<'_> {
                 self.finish(engine, listener)?;
             }
         }
-        self.report.elapsed = started.elapsed();
+        self.report.elapsed = started.elapsed() - self.listening;
         Ok(())
+    }
+
+    /// A listener may wait, as a player does: that is no compute time.
+    fn hand_out<E, L>(&mut self, listener: &mut L, pcm: &[f32], piece: usize) -> Result<(), SpeakError>
+    where
+        E: Engine + ?Sized,
+        L: Listener<E>,
+    {
+        let began = Instant::now();
+        let result = listener.audio(pcm, piece);
+        self.listening += began.elapsed();
+        result
     }
 
     /// Starts pieces: one until the first sound is out, so that nothing delays it, then as many as may run at once.

@@ -74,11 +74,13 @@ impl Golden {
 /// The largest difference, relative to the largest magnitude of `expected`.
 pub fn peak_error(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
+    assert!(found.iter().chain(expected).all(|x| x.is_finite()), "a value is not finite");
     let peak = expected.iter().fold(0.0f32, |m, x| m.max(x.abs()));
     found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / peak
 }
 
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    assert!(a.iter().chain(b).all(|x| x.is_finite()), "a value is not finite");
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }

@@ -155,6 +155,24 @@ impl Args {
         }
     }
 
+    /// Refuses a name that says no container, before anything is computed or overwritten.
+    pub fn check_output(&self) -> anyhow::Result<()> {
+        let name = self.output_name();
+        let named = name.as_deref().is_none_or(|n| n == "-" || Format::of_path(n.as_ref()).is_some());
+        if !named && self.format.is_none() {
+            let name = name.unwrap_or_default();
+            bail!(Usage(format!(
+                "output {name:?}: expected a name ending in .wav, .opus or .ogg, or -, or a --format"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the sound goes; nowhere when it is only played.
+    pub fn output_name(&self) -> Option<String> {
+        self.output.clone().or_else(|| (!self.play).then(|| "out.wav".to_string()))
+    }
+
     pub fn parallel(&self) -> usize {
         self.parallel.into()
     }

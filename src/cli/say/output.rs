@@ -37,7 +37,7 @@ pub struct Output {
 
 impl Output {
     pub fn open(args: &Args, rate: u32) -> anyhow::Result<Self> {
-        let name = args.output.clone().or_else(|| (!args.play).then(|| "out.wav".to_string()));
+        let name = args.output_name();
         let mut sinks = Vec::new();
         if let Some(name) = &name {
             sinks.push(audio::open(name, args.container(), rate)?);

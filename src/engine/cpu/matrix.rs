@@ -464,7 +464,7 @@ mod tests {
                 let mut arena = Arena::new(arena_bytes(rows, cols, precision), Pages::Huge).unwrap();
                 let m = matrix(&mut arena, &w, rows, cols, precision);
                 let single: Vec<f32> =
-                    (0..9).flat_map(|r| product(&m, Isa::Scalar, &x[r * cols..(r + 1) * cols], 1)).collect();
+                    (0..9).flat_map(|r| product(&m, Isa::scalar(), &x[r * cols..(r + 1) * cols], 1)).collect();
                 for isa in Isa::available() {
                     for batch in [1, 2, 3, 4, 6, 9] {
                         let out = product(&m, isa, &x[..batch * cols], batch);

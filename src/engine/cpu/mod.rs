@@ -82,6 +82,8 @@ pub enum LoadError {
     Weights(#[from] WeightsError),
     #[error(transparent)]
     Codec(#[from] CodecError),
+    #[error("threads: expected {threads} from the system: {source}")]
+    Threads { threads: usize, source: std::io::Error },
     #[error("memory for {slots} slots of {positions} positions ({bytes} bytes): {source}")]
     Memory { slots: usize, positions: usize, bytes: usize, source: std::io::Error },
 }
@@ -101,7 +103,8 @@ pub struct CpuEngine {
 impl CpuEngine {
     /// Loads the model in `dir` (the folder that holds `asset/`).
     pub fn load(dir: &Path, dims: &Dims, options: CpuOptions) -> Result<Self, LoadError> {
-        let team = options.threads.map_or_else(Team::for_machine, Team::new);
+        let threads = options.threads.unwrap_or_else(crate::parallel::processors);
+        let team = Team::try_new(threads).map_err(|source| LoadError::Threads { threads, source })?;
         let positions = options.positions.min(dims.gpt.max_position_embeddings);
         let options = CpuOptions { positions, ..options };
         let gpt = Gpt::load(dir, &dims.gpt, options.precision, positions, options.refine, &team)?;
@@ -316,8 +319,12 @@ impl Engine for CpuEngine {
     }
 
     fn decode(&mut self, jobs: &[DecodeJob]) -> Result<Vec<Vec<f32>>, EngineError> {
-        for job in jobs {
+        for (i, job) in jobs.iter().enumerate() {
             let available = self.active(job.slot)?.waiting();
+            let twice = jobs[..i].iter().any(|other| other.slot == job.slot);
+            if twice || self.slots[job.slot.index as usize].stream.finished() {
+                return Err(EngineError::StaleSlot(job.slot));
+            }
             if job.steps > available {
                 return Err(EngineError::TooFewSteps { asked: job.steps, available });
             }

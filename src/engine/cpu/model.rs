@@ -4,6 +4,7 @@
 //! slot, a step gives it one position of many slots.
 
 use std::path::Path;
+use std::sync::PoisonError;
 
 use super::arena::{Arena, Pages};
 use super::kv::{HeadRow, KvCache};
@@ -182,7 +183,7 @@ impl Gpt {
         let threads = team.threads();
         for (i, layer) in self.layers.iter().enumerate() {
             let Workspace { x, attended, gated, members, .. } = space;
-            let member = |m: usize| members[m].lock().expect("each member locks its own memory");
+            let member = |m: usize| members[m].lock().unwrap_or_else(PoisonError::into_inner);
             let n = rows.len();
             team.run(|m| self.attention(isa, threads, m, layer, i, rows, x, attended, &mut member(m)));
             team.run(|m| add_product(isa, threads, m, &layer.o, attended, n, x, &mut member(m)));
@@ -202,7 +203,7 @@ impl Gpt {
         let threads = team.threads();
         let out = &*out;
         team.run(|m| {
-            let member = &mut *space.members[m].lock().expect("each member locks its own memory");
+            let member = &mut *space.members[m].lock().unwrap_or_else(PoisonError::into_inner);
             head.prepare(isa, &chosen, rows.len(), &mut member.activations);
             let range = Team::range(head.rows, threads, m, 4);
             multiply(isa, head, &member.activations, rows.len(), range.clone(), &mut member.a);
@@ -234,7 +235,7 @@ impl Gpt {
         }
         self.norm(isa, &layer.attention_norm, n, x, &mut member.normed);
         let range = heads.start * dim..heads.end * dim;
-        // q, k and v have one width and one activation range each; prepared anew where the ranges may differ.
+        // Each matrix has an activation range of its own.
         for (matrix, out) in [(&layer.q, &mut member.a), (&layer.k, &mut member.b), (&layer.v, &mut member.c)] {
             matrix.prepare(isa, &member.normed, n, &mut member.activations);
             multiply(isa, matrix, &member.activations, n, range.clone(), out);

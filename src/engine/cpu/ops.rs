@@ -95,7 +95,7 @@ mod tests {
     fn norms_agree_across_instruction_sets() {
         let x: Vec<f32> = (0..100).map(|i| (i as f32 * 0.7).sin()).collect();
         let mut first = vec![0.0; 100];
-        rms_norm(Isa::Scalar, &x, &x, 1e-6, &mut first);
+        rms_norm(Isa::scalar(), &x, &x, 1e-6, &mut first);
         for isa in Isa::available() {
             let mut out = vec![0.0; 100];
             rms_norm(isa, &x, &x, 1e-6, &mut out);

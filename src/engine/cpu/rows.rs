@@ -2,6 +2,7 @@
 
 /// `[rows, width]`, row-major.
 pub struct Rows {
+    /// Keeps the memory; read and written through `start` alone.
     data: Vec<f32>,
     start: *mut f32,
     width: usize,
@@ -20,7 +21,9 @@ impl Rows {
     }
 
     pub fn row(&self, r: usize) -> &[f32] {
-        &self.rows(r + 1)[r * self.width..]
+        assert!((r + 1) * self.width <= self.data.len());
+        // SAFETY: inside the vector; through `start`, so that writes by `put` are seen.
+        unsafe { std::slice::from_raw_parts(self.start.add(r * self.width), self.width) }
     }
 
     /// The first `n` rows.
@@ -39,7 +42,7 @@ impl Rows {
     /// Writes `values` into row `r` from column `column` on.
     ///
     /// # Safety
-    /// No other thread may read or write these elements at the same time.
+    /// No reference to these elements may be alive, and no other thread may be in a call on them.
     pub unsafe fn put(&self, r: usize, column: usize, values: &[f32]) {
         // SAFETY: as promised by the caller.
         unsafe { self.part(r, column, values.len()).copy_from_slice(values) }
@@ -55,6 +58,8 @@ impl Rows {
         part.iter_mut().zip(values).for_each(|(x, v)| *x += v);
     }
 
+    /// # Safety
+    /// As for [`Rows::put`].
     #[allow(clippy::mut_from_ref)]
     unsafe fn part(&self, r: usize, column: usize, len: usize) -> &mut [f32] {
         assert!(column + len <= self.width && (r + 1) * self.width <= self.data.len());

@@ -26,9 +26,12 @@ pub use scalar::Scalar;
 /// Lanes of a float vector, whatever the registers' width.
 pub const LANES: usize = 16;
 
-/// An instruction set the kernels are built for.
+/// An instruction set this machine has; only detection makes one, so that kernels may rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
+pub struct Isa(pub(crate) Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
     Scalar,
     /// AVX2 with FMA and F16C (2013 and later).
     #[cfg(target_arch = "x86_64")]
@@ -41,27 +44,32 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// Plain Rust: every machine has it.
+    pub fn scalar() -> Isa {
+        Isa(Kind::Scalar)
+    }
+
     /// Every instruction set this machine can run, the fastest last.
     pub fn available() -> Vec<Isa> {
         #[allow(unused_mut)]
-        let mut all = vec![Isa::Scalar];
+        let mut all = vec![Kind::Scalar];
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::is_x86_feature_detected as has;
             let avx2 = has!("avx2") && has!("fma") && has!("f16c");
+            let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq");
             if avx2 {
-                all.push(Isa::Avx2);
+                all.push(Kind::Avx2);
             }
-            if avx2 && has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq") && has!("avx512vnni")
-            {
-                all.push(Isa::Avx512);
+            if avx2 && avx512 && has!("avx512vnni") {
+                all.push(Kind::Avx512);
             }
         }
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("neon") {
-            all.push(Isa::Neon);
+            all.push(Kind::Neon);
         }
-        all
+        all.into_iter().map(Isa).collect()
     }
 
     pub fn best() -> Isa {
@@ -69,14 +77,14 @@ impl Isa {
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Isa::Scalar => "scalar",
+        match self.0 {
+            Kind::Scalar => "scalar",
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => "avx2",
+            Kind::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => "avx512-vnni",
+            Kind::Avx512 => "avx512-vnni",
             #[cfg(target_arch = "aarch64")]
-            Isa::Neon => "neon",
+            Kind::Neon => "neon",
         }
     }
 }
@@ -154,18 +162,18 @@ macro_rules! dispatch {
                 // SAFETY: this function enables the instruction set.
                 unsafe { $imp::<simd::Avx512>($($arg),*) }
             }
-            match isa {
+            match isa.0 {
                 // SAFETY: the scalar set needs no instructions beyond the target's own.
-                simd::Isa::Scalar => unsafe { $imp::<simd::Scalar>($($arg),*) },
+                simd::Kind::Scalar => unsafe { $imp::<simd::Scalar>($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: an `Isa` beyond scalar comes from `Isa::available`, which asked the processor.
-                simd::Isa::Avx2 => unsafe { avx2($($arg),*) },
+                simd::Kind::Avx2 => unsafe { avx2($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
-                simd::Isa::Avx512 => unsafe { avx512($($arg),*) },
+                simd::Kind::Avx512 => unsafe { avx512($($arg),*) },
                 #[cfg(target_arch = "aarch64")]
                 // SAFETY: NEON is part of every aarch64 target Rust builds for by default.
-                simd::Isa::Neon => unsafe { $imp::<simd::Neon>($($arg),*) },
+                simd::Kind::Neon => unsafe { $imp::<simd::Neon>($($arg),*) },
             }
         }
     };
