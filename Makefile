@@ -31,7 +31,7 @@ serve: build
 	@echo "  make say TEXT=\"any words\"     or     $(VOXWIRE) say --help"
 	@exit 1
 
-# Speaker statistics of the published model (60 kB, for the golden seeds). Without the package index those tests skip.
+# Speaker statistics of the published model (0.2 MB download, for the golden seeds). Without the package index those tests skip.
 voices: build
 	@test -f golden/speaker_stats.txt || $(VOXWIRE) models pull chattts --voices-only --dir golden \
 	  || echo "note: no package index in reach: the golden seeds of the published model are skipped"

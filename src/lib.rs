@@ -1,4 +1,4 @@
-//! voxwire: a realtime ChatTTS server.
+//! voxwire: a realtime ChatTTS engine.
 //!
 //! The rooms, and what each is for:
 //!
@@ -8,7 +8,7 @@
 //! - [`engine`]: runs the model: the [`engine::Engine`] contract and its implementations. Knows no web and no actor.
 //! - [`codec`]: codes or hidden states -> mel -> PCM, incrementally; and audio -> codes.
 //! - [`session`]: one utterance's life: pieces, order, chunk sizes, retries.
-//! - [`device`]: what the machine's GPUs are; the actors that own engines.
+//! - [`device`]: what the machine's GPUs are.
 //! - [`audio`]: containers and sample formats; a leaf.
 //! - [`machine`]: what the machine can do, measured.
 //! - [`parallel`]: the thread team engines and codec share.

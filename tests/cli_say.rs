@@ -212,7 +212,7 @@ fn errors_are_one_line_that_names_what_was_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("o.wav");
     let out = out.to_str().unwrap();
-    let bad: [(&[&str], i32, &str); 8] = [
+    let bad: [(&[&str], i32, &str); 13] = [
         (&["hi", "--temperature", "9"], 2, "temperature: expected 0, or 0.01 to 5, found 9"),
         (&["hi", "--top-p", "0"], 2, "top_p: expected above 0, at most 1, found 0"),
         (&["hi", "--top-k", "0"], 2, "top_k"),
@@ -221,6 +221,11 @@ fn errors_are_one_line_that_names_what_was_wrong() {
         (&["hi", "--voice", "no such voice"], 1, "voice"),
         (&["hi", "-o", "x.txt"], 2, "expected a name ending in .wav, .opus or .ogg"),
         (&["hi", "--refine"], 1, "--refine"),
+        (&["hi", "--max-steps", "0"], 2, "expected 1 to 65536"),
+        (&["hi", "--temperature", "-1"], 2, "temperature: expected 0, or 0.01 to 5, found -1"),
+        (&["--jsn"], 2, "--jsn"),
+        (&["hi", "--format", "opus"], 2, "--format"),
+        (&["hi", "--voice-text", "words"], 2, "--voice"),
     ];
     for (args, code, message) in bad {
         let mut args = args.to_vec();
@@ -319,12 +324,15 @@ fn broken_model_files_stop_the_start_with_file_and_reason() {
     };
     let lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
     type Damage<'a> = &'a dyn Fn(&Path);
-    let damage: [(&str, &str, Damage<'_>, &str); 5] = [
+    let damage: [(&str, &str, Damage<'_>, &str); 8] = [
         ("lfs", "asset/Vocos.safetensors", &|p| std::fs::write(p, lfs).unwrap(), "Git-LFS pointer"),
         ("cut", "asset/gpt/model.safetensors", &cut, "truncated"),
         ("gone", "asset/Decoder.safetensors", &|p| std::fs::remove_file(p).unwrap(), "Decoder.safetensors"),
         ("tokenizer", "asset/tokenizer/tokenizer.json", &|p| std::fs::write(p, "{}").unwrap(), "tokenizer.json"),
         ("shape", "model_config.json", &wider, "expected shape"),
+        ("layers", "asset/gpt/config.json", &shallower, "expected 2 layers"),
+        ("dilation", "model_config.json", &dilated, "dilation"),
+        ("poison", "asset/Decoder.safetensors", &poison, "finite"),
     ];
     for (name, file, damage, message) in damage {
         let model = copy(name);
@@ -349,4 +357,25 @@ fn wider(path: &Path) {
     config["vocos"]["backbone"]["init_args"]["dim"] = 72.into();
     config["vocos"]["head"]["init_args"]["dim"] = 72.into();
     std::fs::write(path, config.to_string()).unwrap();
+}
+
+/// One layer fewer than the weights have.
+fn shallower(path: &Path) {
+    let mut config: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    config["num_hidden_layers"] = 2.into();
+    std::fs::write(path, config.to_string()).unwrap();
+}
+
+fn dilated(path: &Path) {
+    let mut config: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    config["decoder"]["dilation"] = (1u64 << 62).into();
+    std::fs::write(path, config.to_string()).unwrap();
+}
+
+/// Weights that are no numbers.
+fn poison(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    bytes[header..].fill(0xff);
+    std::fs::write(path, bytes).unwrap();
 }

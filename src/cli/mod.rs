@@ -2,6 +2,19 @@
 //!
 //! Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong arguments.
 
+/// Says a line on standard error. A reader that has gone away is no reason to stop (`eprintln!` would panic).
+macro_rules! tell {
+    ($($arg:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($arg)*)));
+    }};
+}
+/// As [`tell`], without ending the line.
+macro_rules! tell_on_line {
+    ($($arg:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($arg)*));
+    }};
+}
+
 pub mod doctor;
 pub mod models;
 pub mod say;
@@ -12,6 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
@@ -42,7 +56,18 @@ pub fn main() -> ExitCode {
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) if e.use_stderr() && e.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let text = e.to_string();
+            // clap's first paragraph; usage and tips follow it.
+            let first = text.split("\n\n").next().unwrap_or(&text);
+            tell!("{} (see --help)", printable(first));
+            return ExitCode::from(2);
+        }
+        Err(e) => e.exit(),
+    };
+    let result = match cli.command {
         Command::Say(args) => say::run(*args),
         Command::Voices(args) => voices::run(args),
         Command::Models(args) => models::run(args),
@@ -50,8 +75,12 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        // `voxwire models list | head -1`: whoever read has seen enough.
+        Err(e) if e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
         Err(e) => {
-            eprintln!("error: {}", one_line(&e));
+            tell!("error: {}", one_line(&e));
             ExitCode::from(if e.is::<Usage>() { 2 } else { 1 })
         }
     }
@@ -66,7 +95,13 @@ fn one_line(e: &anyhow::Error) -> String {
             line = format!("{line}{joint}{cause}");
         }
     }
-    line.replace('\n', " ")
+    printable(&line)
+}
+
+/// Text from outside on one line and without control characters, which a terminal would obey.
+fn printable(text: &str) -> String {
+    let words = text.split(|c: char| c.is_control() || c == ' ').filter(|w| !w.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// An argument that clap accepts but the command cannot use.

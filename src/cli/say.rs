@@ -26,6 +26,9 @@ use crate::text::{self, Language, Prepared};
 /// Longest text read from standard input, in bytes: a book chapter.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 
+/// The tokenizer takes longer words for one unknown token.
+const LONGEST_WORD: usize = 100;
+
 pub fn run(args: Args) -> anyhow::Result<()> {
     let sampling = args.sampling()?;
     let raw = read_text(&args)?;
@@ -40,6 +43,12 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         return Output::open(&args, model.dims.vocos.sample_rate)?.nothing_to_say(&prepared);
     }
     let (voice, note) = choose_voice(&args, &model, prepared.pieces.len(), sampling.seed)?;
+    if let Some(word) =
+        prepared.pieces.iter().flat_map(|p| p.text.split(' ')).find(|w| w.chars().count() > LONGEST_WORD)
+    {
+        let start: String = word.chars().take(20).collect();
+        tell!("note: a word of over {LONGEST_WORD} letters is not spoken: {start}...");
+    }
     let options = args.engine_options(decode, args.dump.is_some());
     let mut engine = CpuEngine::load(&dir, &model.dims, options)?;
     // Only now: what can fail has not touched an existing file.
@@ -60,7 +69,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         let prompt = Prompt::code(&tokenizer, text, "[speed_5]", voice)?;
         let cap = match args.max_steps {
             Some(steps) => steps,
-            None => step_cap(tokenizer.encode(text)?.len()),
+            None => step_cap(tokenizer.encode(text)?.len()).max(args.min_steps),
         };
         Ok::<_, SpeakError>((prompt, cap))
     };

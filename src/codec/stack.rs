@@ -87,6 +87,7 @@ fn block_dims(dims: &ConvStackDims) -> BlockDims {
 
 impl Stack {
     pub fn load(source: &Source<'_>, dims: &ConvStackDims) -> Result<Self, WeightsError> {
+        source.check_layers(&format!("decoder_block.{}.norm.weight", dims.n_layer), dims.n_layer)?;
         let first = source.child("conv_in.0").conv(dims.bn_dim, dims.idim, EDGE_TAPS)?;
         let second = source.child("conv_in.2").conv(dims.hidden, dims.bn_dim, EDGE_TAPS)?;
         let block = |i: usize| Block::load(&source.child(format!("decoder_block.{i}")), block_dims(dims));

@@ -35,6 +35,7 @@ impl Vocos {
         let (channels, inner) = (dims.dim, dims.intermediate_dim);
         let block = BlockDims { channels, inner, kernel: KERNEL, dilation: 1, scale: "gamma" };
         let backbone = source.child("backbone");
+        backbone.check_layers(&format!("convnext.{}.norm.weight", dims.num_layers), dims.num_layers)?;
         let load = |i: usize| Block::load(&backbone.child(format!("convnext.{i}")), block);
         let window = source.vector("head.istft.window", &[dims.n_fft])?;
         Ok(Self {

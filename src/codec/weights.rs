@@ -18,6 +18,11 @@ impl<'a> Source<'a> {
         Self { checkpoint: self.checkpoint, prefix: format!("{}{name}.", self.prefix) }
     }
 
+    /// Refuses a stack with more layers than the configuration says.
+    pub fn check_layers(&self, name: &str, layers: usize) -> Result<(), WeightsError> {
+        self.checkpoint.check_layers(&format!("{}{name}", self.prefix), layers)
+    }
+
     /// A small tensor, copied.
     pub fn vector(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
         Ok(self.checkpoint.tensor(&format!("{}{name}", self.prefix), shape)?.to_f32().into_owned())

@@ -195,6 +195,10 @@ impl Dims {
         let mut codec = stacks.chain(vocos).chain([vq.dim, vq.groups, vq.residuals]).chain(vq.levels.iter().copied());
         let bad = codec.find(|n| !(1..=65_536).contains(n));
         check(bad.is_none(), side, "codec sizes", "1 to 65536 each".into(), bad.unwrap_or_default().to_string())?;
+        let deep = |s: &ConvStackDims| s.n_layer > 256 || s.dilation > 64 || s.kernel > 255;
+        let shallow =
+            ![&self.decoder, &self.dvae.encoder, &self.dvae.decoder].into_iter().any(deep) && v.num_layers <= 256;
+        check(shallow, side, "n_layer, dilation, kernel", "at most 256, 64 and 255".into(), "more".into())?;
         let rate_ok = (8_000..=192_000).contains(&v.sample_rate);
         check(rate_ok, side, "sample_rate", "8000 to 192000".into(), v.sample_rate.to_string())?;
         let pairs = self.decoder.idim * 2 == g.hidden_size;
@@ -232,7 +236,7 @@ impl Dims {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, DimsError> {
     let file = || path.to_path_buf();
-    let text = std::fs::read(path).map_err(|source| DimsError::Io { file: file(), source })?;
+    let text = super::file::read(path).map_err(|source| DimsError::Io { file: file(), source })?;
     serde_json::from_slice(&text).map_err(|source| DimsError::Json { file: file(), source })
 }
 

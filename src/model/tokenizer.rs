@@ -12,8 +12,8 @@ pub enum TokenizerError {
     Broken { file: PathBuf, found: String },
     #[error("{file}: expected the token {token}, found no such token")]
     MissingToken { file: PathBuf, token: &'static str },
-    #[error("{file}: expected at most {limit} tokens as the model's config says, found {found}")]
-    TooLarge { file: PathBuf, limit: usize, found: usize },
+    #[error("{file}: expected {expected} tokens as the model's config says, found {found}")]
+    Size { file: PathBuf, expected: usize, found: usize },
     #[error("the text could not be tokenized: {0}")]
     Encode(String),
 }
@@ -52,8 +52,8 @@ impl Tokenizer {
         let inner = Inner::from_bytes(bytes)
             .map_err(|e| TokenizerError::Broken { file: file.clone(), found: e.to_string() })?;
         let found = inner.get_vocab(true).values().max().map_or(0, |id| *id as usize + 1);
-        if found > vocabulary {
-            return Err(TokenizerError::TooLarge { file, limit: vocabulary, found });
+        if found != vocabulary {
+            return Err(TokenizerError::Size { file, expected: vocabulary, found });
         }
         let id =
             |token| inner.token_to_id(token).ok_or_else(|| TokenizerError::MissingToken { file: file.clone(), token });
@@ -97,7 +97,7 @@ impl Tokenizer {
 }
 
 fn read_json(file: &Path) -> Result<serde_json::Value, TokenizerError> {
-    let text = std::fs::read(file).map_err(|source| TokenizerError::Io { file: file.to_path_buf(), source })?;
+    let text = super::file::read(file).map_err(|source| TokenizerError::Io { file: file.to_path_buf(), source })?;
     let lfs = text.starts_with(b"version https://git-lfs");
     serde_json::from_slice(&text).map_err(|e| TokenizerError::Broken {
         file: file.to_path_buf(),

@@ -28,6 +28,8 @@ pub enum WeightsError {
     Missing { file: PathBuf, tensor: String, expected: Vec<usize> },
     #[error("{file}: tensor {tensor}: expected shape {expected:?}, found {found:?}")]
     Shape { file: PathBuf, tensor: String, expected: Vec<usize>, found: Vec<usize> },
+    #[error("{file}: tensor {tensor}: expected {layers} layers as the configuration says, found more")]
+    Layers { file: PathBuf, tensor: String, layers: usize },
     #[error("{file}: tensor {tensor}: expected dtype F32, F16 or BF16, found {found:?}")]
     Dtype { file: PathBuf, tensor: String, found: Dtype },
     #[error("{file}: {source}")]
@@ -46,6 +48,7 @@ impl Checkpoint {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, WeightsError> {
         let path = path.as_ref().to_path_buf();
         let io = |source| WeightsError::Io { file: path.clone(), source };
+        super::file::regular(&path).map_err(io)?;
         let file = File::open(&path).map_err(io)?;
         // SAFETY: the mapping is read-only; a model file that is changed in place while mapped may yield other
         // weights or a bus error, which is why `models pull` replaces files by rename and never writes into them.
@@ -74,6 +77,14 @@ impl Checkpoint {
 
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.metadata.offset_keys().into_iter()
+    }
+
+    /// Refuses a file that has `tensor`, the first of a layer beyond the configuration's `layers`.
+    pub fn check_layers(&self, tensor: &str, layers: usize) -> Result<(), WeightsError> {
+        if !self.contains(tensor) {
+            return Ok(());
+        }
+        Err(WeightsError::Layers { file: self.path.clone(), tensor: tensor.to_string(), layers })
     }
 
     /// The shape of a tensor, whatever it is; `None` when absent.

@@ -162,6 +162,9 @@ impl Run<'_> {
                     break;
                 }
                 let pcm = engine.decode(&[DecodeJob { slot: front.slot, steps, last }])?.remove(0);
+                if pcm.iter().any(|x| !x.is_finite()) {
+                    return Err(SpeakError::NotFinite { piece: front.report.index });
+                }
                 front.waiting -= steps;
                 front.report.samples += pcm.len();
                 self.report.samples += pcm.len();

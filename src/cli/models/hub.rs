@@ -88,7 +88,7 @@ impl Hub {
                 return Err(fault.context(format!("given up after {fruitless} attempts")));
             }
             let wait = self.backoff * 2u32.pow(fruitless.saturating_sub(1));
-            bar.suspend(|| eprintln!("{fault:#}; trying again in {:.1} s", wait.as_secs_f64()));
+            bar.suspend(|| tell!("{fault:#}; trying again in {:.1} s", wait.as_secs_f64()));
             sleep(wait);
         }
     }

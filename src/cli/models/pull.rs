@@ -53,6 +53,10 @@ impl Sources {
             _ => bail!("{name}: expected an address that begins with https:// or http://, found another value"),
         };
         let mirror = var("HF_ENDPOINT").map(|v| address("HF_ENDPOINT", v)).transpose()?;
+        // Its client puts the address into errors, so it may hold no password.
+        if mirror.as_ref().is_some_and(|m| m.contains('@')) {
+            bail!("HF_ENDPOINT: expected an address without user and password (a token goes into HF_TOKEN)");
+        }
         let token = var("HF_TOKEN").map(|t| t.trim().to_string());
         let index = ["VOXWIRE_PYPI", "PIP_INDEX_URL"].into_iter().find_map(|name| Some((name, var(name)?)));
         Ok(Self {
@@ -249,7 +253,7 @@ fn progress(entry: &Entry, number: usize, of: usize) -> ProgressBar {
 /// Where no bar is drawn, one plain line a file tells a log what happens.
 fn done(bar: &ProgressBar, entry: &Entry) {
     if bar.is_hidden() {
-        eprintln!("fetched {} ({} bytes, sha256 right)", entry.path.as_str(), entry.size);
+        tell!("fetched {} ({} bytes, sha256 right)", entry.path.as_str(), entry.size);
     }
     bar.finish();
 }

@@ -380,10 +380,10 @@ mod tests {
 
     #[test]
     fn addresses_join_as_on_a_page() {
-        let page = "http://h:8080/root/simple/p/";
-        assert_eq!(join(page, "a.gz"), "http://h:8080/root/simple/p/a.gz");
+        let page = "http://h:8080/team/simple/p/";
+        assert_eq!(join(page, "a.gz"), "http://h:8080/team/simple/p/a.gz");
         assert_eq!(join(page, "/a.gz"), "http://h:8080/a.gz");
-        assert_eq!(join(page, "../../f/a.gz"), "http://h:8080/root/f/a.gz");
+        assert_eq!(join(page, "../../f/a.gz"), "http://h:8080/team/f/a.gz");
         assert_eq!(join(page, "//o/a.gz"), "http://o/a.gz");
         assert_eq!(join(page, "https://o/a.gz"), "https://o/a.gz");
     }

@@ -16,7 +16,6 @@ use crate::model::sampling::{RngKind, Sampling};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// What to say; standard input when left out or "-"
-    #[arg(allow_hyphen_values = true)]
     pub text: Option<String>,
     /// Model folder (holds asset/) [default: models/demo, else a pulled model]
     #[arg(long, value_name = "DIR")]
@@ -25,28 +24,28 @@ pub struct Args {
     #[arg(long, value_name = "2222|FILE|STRING", allow_hyphen_values = true)]
     pub voice: Option<String>,
     /// Words spoken in a voice recording or sample
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", requires = "voice")]
     pub voice_text: Option<String>,
     /// Sampling seed, another thing than the voice's [default: drawn, and told at the end]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// 0 takes the most likely code [default: 0.3]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
     /// [default: 0.7]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub top_p: Option<f32>,
     /// [default: 20]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub top_k: Option<usize>,
     /// [default: 1.05]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub repetition_penalty: Option<f32>,
     /// Steps (21.33 ms each) before which a piece may not end
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = steps_or_none)]
     pub min_steps: usize,
     /// Steps at which a piece is cut off [default: from its text, at least 280]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = positive)]
     pub max_steps: Option<usize>,
     /// Let the model write pauses and laughs into the text first
     #[arg(long)]
@@ -158,6 +157,15 @@ impl Args {
     /// Refuses a name that says no container, before anything is computed or overwritten.
     pub fn check_output(&self) -> anyhow::Result<()> {
         let name = self.output_name();
+        let (by_name, asked) = (name.as_deref().and_then(|n| Format::of_path(n.as_ref())), self.container());
+        if let (Some(by_name), Some(asked), Some(name)) = (by_name, asked, &name)
+            && by_name != asked
+        {
+            bail!(Usage(format!("--format: expected the one output {name:?} is named for, found another")));
+        }
+        if self.dump.is_some() && self.dump.as_deref() == name.as_deref().map(std::path::Path::new) {
+            bail!(Usage("--dump: expected another file than the output's".into()));
+        }
         let named = name.as_deref().is_none_or(|n| n == "-" || Format::of_path(n.as_ref()).is_some());
         if !named && self.format.is_none() {
             let name = name.unwrap_or_default();
@@ -184,6 +192,10 @@ impl Args {
             FormatArg::Opus => Format::Opus,
         })
     }
+}
+
+fn steps_or_none(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (0..=65_536).contains(n)).ok_or_else(|| "expected 0 to 65536".into())
 }
 
 fn positive(text: &str) -> Result<usize, String> {

@@ -1,6 +1,8 @@
 //! `--dump`: what the model computed, as a safetensors file other implementations can be compared with.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -43,13 +45,15 @@ impl Dump {
         Ok(())
     }
 
-    pub fn write(mut self, file: &Path) -> anyhow::Result<()> {
+    /// Writes to a file that was opened before the work began.
+    pub fn write(mut self, mut file: File, name: &Path) -> anyhow::Result<()> {
         self.tensors.insert("wav".into(), (Dtype::F32, vec![self.wav.len()], bytes(&self.wav)));
         let views = self.tensors.iter().map(|(name, (dtype, shape, data))| {
             let view = TensorView::new(*dtype, shape.clone(), data).expect("shapes are those of the data");
             (name.as_str(), view)
         });
-        safetensors::serialize_to_file(views, None, file).with_context(|| format!("--dump {}", file.display()))
+        let bytes = safetensors::serialize(views, None).context("--dump")?;
+        file.write_all(&bytes).with_context(|| format!("--dump {}", name.display()))
     }
 }
 

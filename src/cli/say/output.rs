@@ -1,5 +1,6 @@
 //! Where `say` sends sound, progress and figures.
 
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use super::args::Args;
 use super::dump::Dump;
 use crate::audio::pcm::FadeOut;
 use crate::audio::{self, Sink};
+use crate::cli::printable;
 use crate::engine::Slot;
 use crate::engine::cpu::CpuEngine;
 use crate::model::dims::Dims;
@@ -22,7 +24,7 @@ pub struct Output {
     /// What the sound goes to, for the last line.
     target: String,
     fade: FadeOut,
-    dump: Option<Dump>,
+    dump: Option<(Dump, File)>,
     json: bool,
     /// Standard output is taken by the sound.
     to_stdout: bool,
@@ -33,6 +35,9 @@ pub struct Output {
     heard: usize,
     pieces: usize,
     rejected: Vec<Value>,
+    model: String,
+    status: Option<String>,
+    note: Option<String>,
 }
 
 impl Output {
@@ -45,11 +50,16 @@ impl Output {
         if args.play {
             sinks.push(audio::play::open(rate)?);
         }
+        let dump = args.dump.as_ref().map(|path| {
+            let file = File::create(path).with_context(|| format!("--dump {}", path.display()))?;
+            Ok::<_, anyhow::Error>((Dump::default(), file))
+        });
+        let dump = dump.transpose()?;
         Ok(Self {
             sinks,
             target: name.clone().unwrap_or_else(|| "player".into()),
             fade: FadeOut::new(rate),
-            dump: args.dump.is_some().then(Dump::default),
+            dump,
             json: args.json,
             to_stdout: name.as_deref() == Some("-"),
             progress: std::io::stderr().is_terminal() && !args.json,
@@ -58,29 +68,34 @@ impl Output {
             heard: 0,
             pieces: 0,
             rejected: Vec::new(),
+            model: String::new(),
+            status: None,
+            note: None,
         })
     }
 
     /// What the listener should know before the sound.
     pub fn announce(&mut self, dims: &Dims, prepared: &Prepared, note: Option<&str>) {
         self.pieces = prepared.pieces.len();
+        (self.model, self.status) = (dims.name.clone(), dims.capabilities.status.clone());
+        self.note = note.map(str::to_string);
         if self.json {
             return;
         }
         if let Some(status) = &dims.capabilities.status {
-            eprintln!("note: model {}: {status}", dims.name);
+            tell!("note: model {}: {}", dims.name, printable(status));
         }
         for skip in &prepared.skipped {
-            eprintln!("note: not spoken: {:?} at byte {} ({})", skip.text, skip.span.start, skip.why);
+            tell!("note: not spoken: {:?} at byte {} ({})", skip.text, skip.span.start, skip.why);
         }
         if let Some(note) = note {
-            eprintln!("note: {note}");
+            tell!("note: {note}");
         }
     }
 
     pub fn refinement_rejected(&mut self, piece: usize, refined: &str, why: &str) {
         if !self.json {
-            eprintln!("note: piece {}: refinement not used ({why}): {refined:?}", piece + 1);
+            tell!("note: piece {}: refinement not used ({why}): {refined:?}", piece + 1);
         }
         self.rejected.push(json!({ "piece": piece, "refined": refined, "why": why }));
     }
@@ -110,14 +125,17 @@ impl Output {
         let tail = std::mem::replace(&mut self.fade, FadeOut::new(self.rate)).finish();
         self.emit(&tail)?;
         self.close()?;
-        if let (Some(dump), Some(file)) = (self.dump.take(), &args.dump) {
-            dump.write(file)?;
+        if let (Some((dump, file)), Some(name)) = (self.dump.take(), &args.dump) {
+            dump.write(file, name)?;
         }
         let seconds = report.samples as f64 / f64::from(self.rate);
         let elapsed = report.elapsed.as_secs_f64();
         let first = report.first_audio.map(|d| d.as_secs_f64() * 1e3);
         if self.json {
             let figures = json!({
+                "model": self.model,
+                "model_status": self.status,
+                "note": self.note,
                 "audio_seconds": seconds,
                 "compute_seconds": elapsed,
                 "rtf": elapsed / seconds,
@@ -136,7 +154,7 @@ impl Output {
         }
         self.clear_progress();
         if report.capped > 0 {
-            eprintln!("note: {} of {} pieces hit the step cap and may be cut off", report.capped, report.pieces.len());
+            tell!("note: {} of {} pieces hit the step cap and may be cut off", report.capped, report.pieces.len());
         }
         self.print(&format!(
             "{seconds:.2} s of audio, RTF {:.3}, first chunk {:.0} ms, seed {} -> {}",
@@ -150,7 +168,7 @@ impl Output {
     /// The last line: on standard output, unless that is the sound.
     fn print(&self, line: &str) -> anyhow::Result<()> {
         if self.to_stdout {
-            eprintln!("{line}");
+            tell!("{line}");
             return Ok(());
         }
         match writeln!(std::io::stdout(), "{line}") {
@@ -172,13 +190,13 @@ impl Output {
             let seconds = self.heard as f64 / f64::from(self.rate);
             let spent = self.started.elapsed().as_secs_f64();
             let rtf = spent / seconds;
-            eprint!("\r\x1b[Kpiece {}/{}  {seconds:.1} s of audio  RTF {rtf:.2}", piece + 1, self.pieces);
+            tell_on_line!("\r\x1b[Kpiece {}/{}  {seconds:.1} s of audio  RTF {rtf:.2}", piece + 1, self.pieces);
         }
     }
 
     fn clear_progress(&self) {
         if self.progress {
-            eprint!("\r\x1b[K");
+            tell_on_line!("\r\x1b[K");
         }
     }
 }
@@ -187,7 +205,7 @@ impl Listener<CpuEngine> for Output {
     fn audio(&mut self, pcm: &[f32], piece: usize) -> Result<(), SpeakError> {
         self.heard += pcm.len();
         self.show_progress(piece);
-        if let Some(dump) = &mut self.dump {
+        if let Some((dump, _)) = &mut self.dump {
             dump.audio(pcm);
         }
         let ready = self.fade.push(pcm);
@@ -195,7 +213,7 @@ impl Listener<CpuEngine> for Output {
     }
 
     fn piece(&mut self, engine: &CpuEngine, slot: Slot, report: &PieceReport) -> Result<(), SpeakError> {
-        if let Some(dump) = &mut self.dump {
+        if let Some((dump, _)) = &mut self.dump {
             dump.piece(engine, slot, report)?;
         }
         Ok(())

@@ -62,6 +62,8 @@ impl Gpt {
         let embed = Checkpoint::open(dir.join("asset/Embed.safetensors"))?;
         // Some exports keep the wrapper's name in front of every tensor.
         let prefix = if file.contains("model.norm.weight") { "model." } else { "" };
+        let n = dims.num_hidden_layers;
+        file.check_layers(&format!("{prefix}layers.{n}.input_layernorm.weight"), n)?;
         let (h, f) = (dims.hidden_size, dims.intermediate_size);
         let heads_rows = dims.num_vq * dims.num_audio_tokens;
         let mut bytes = arena_bytes(heads_rows, h, precision);

@@ -202,6 +202,11 @@ impl Voice {
         });
         match voice {
             Ok(voice) => Ok(Self { file: Some(path.to_path_buf()), ..voice }),
+            // A file's content may be private and is not repeated.
+            Err(VoiceError::Unknown { hidden, reason, .. }) => {
+                let source = VoiceError::Unknown { found: "the content".into(), hidden, reason };
+                Err(VoiceError::File { file: path.to_path_buf(), source: Box::new(source) })
+            }
             Err(e) => Err(VoiceError::File { file: path.to_path_buf(), source: Box::new(e) }),
         }
     }
