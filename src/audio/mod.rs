@@ -14,9 +14,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Sample rate of ChatTTS's codec, and of every speaker sample given to it.
-pub const SAMPLE_RATE: u32 = 24_000;
-
 #[derive(Debug, thiserror::Error)]
 pub enum AudioError {
     #[error("{file}: {source}")]
@@ -131,7 +128,7 @@ mod tests {
             ("b.wav", Some(Format::Opus), b"OggS"),
         ] {
             let path = dir.path().join(name);
-            let mut sink = open(path.to_str().unwrap(), format, SAMPLE_RATE).unwrap();
+            let mut sink = open(path.to_str().unwrap(), format, 24_000).unwrap();
             sink.write(&ramp(1000)).unwrap();
             sink.finish().unwrap();
             assert_eq!(&std::fs::read(&path).unwrap()[..4], magic, "{name}");
@@ -140,9 +137,9 @@ mod tests {
 
     #[test]
     fn an_unknown_extension_or_folder_is_one_line() {
-        let unknown = open("speech.mp3", None, SAMPLE_RATE).err().unwrap().to_string();
+        let unknown = open("speech.mp3", None, 24_000).err().unwrap().to_string();
         assert!(unknown.contains("speech.mp3") && unknown.contains(".wav"), "{unknown}");
-        let absent = open("no/such/folder/x.wav", None, SAMPLE_RATE).err().unwrap().to_string();
+        let absent = open("no/such/folder/x.wav", None, 24_000).err().unwrap().to_string();
         assert!(absent.starts_with("no/such/folder/x.wav: "), "{absent}");
         assert!(!absent.contains('\n'));
     }
@@ -150,7 +147,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn what_cannot_be_sought_gets_a_stream() {
-        let mut sink = open("/dev/null", Some(Format::Wav), SAMPLE_RATE).unwrap();
+        let mut sink = open("/dev/null", Some(Format::Wav), 24_000).unwrap();
         sink.write(&ramp(10)).unwrap();
         sink.finish().unwrap();
     }

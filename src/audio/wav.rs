@@ -4,16 +4,12 @@
 //! 8 channels mixed to one, 8 to 96 kHz, with or without WAVE_FORMAT_EXTENSIBLE, sizes stated or left open.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 
-use super::{AudioError, SAMPLE_RATE, Sink, pcm, resample};
+use super::{AudioError, Sink, pcm};
 
 /// The size that stands for "until the stream ends".
 const UNKNOWN: u32 = u32::MAX;
-
-/// Largest file read: 30 s of the widest format accepted are 92 MB.
-const MAX_BYTES: u64 = 128 << 20;
 
 /// The header before the samples; `data_bytes` is [`None`] for a stream of unknown length.
 pub fn header(sample_rate: u32, data_bytes: Option<u32>) -> [u8; 44] {
@@ -121,20 +117,6 @@ pub struct Wav {
     pub channels: u16,
     /// Mono, -1..1 (float files may exceed that).
     pub pcm: Vec<f32>,
-}
-
-/// Reads a WAV file and converts it to 24 kHz mono: a speaker sample as the codec's encoder takes it.
-pub fn read_24k(path: &Path) -> Result<Vec<f32>, AudioError> {
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(AudioError::io(&name))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(AudioError::io(&name))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let (expected, found) = (format!("at most {MAX_BYTES} bytes"), "more".to_string());
-        return Err(AudioError::Wav { file: name, field: "file", expected, found });
-    }
-    let wav = decode(&bytes, &name)?;
-    resample::resample(wav.pcm, wav.sample_rate, SAMPLE_RATE)
 }
 
 /// Reads a WAV file held in memory. `name` is what errors call it.

@@ -116,16 +116,6 @@ fn chunks_before_the_data_are_skipped() {
     assert_eq!(decode(&with_list, "x").unwrap(), decode(&good, "x").unwrap());
 }
 
-#[test]
-fn a_speaker_sample_comes_back_at_24_khz() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("voice.wav");
-    std::fs::write(&path, encode(&ramp(48_000), 48_000)).unwrap();
-    assert_eq!(read_24k(&path).unwrap().len(), 24_000);
-    let absent = read_24k(&dir.path().join("none.wav")).unwrap_err().to_string();
-    assert!(absent.contains("none.wav"), "{absent}");
-}
-
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

@@ -132,10 +132,6 @@ impl CpuEngine {
         &self.dims
     }
 
-    pub fn options(&self) -> &CpuOptions {
-        &self.options
-    }
-
     /// Bytes of weights one code step reads: what memory bandwidth bounds.
     pub fn step_bytes(&self) -> usize {
         self.gpt.step_bytes()

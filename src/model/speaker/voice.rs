@@ -54,10 +54,6 @@ impl<'a> VoiceContext<'a> {
     pub fn with_sample_text(self, text: Option<&'a str>) -> Self {
         Self { sample_text: text, ..self }
     }
-
-    pub fn layout(&self) -> &StringLayout {
-        &self.layout
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
