@@ -65,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let words = words.transpose()?;
     let own = voice_sample.zip(words.as_deref()).map(|(s, text)| Sample { text, codes: &s.codes });
     let prompt = |text: &str, carried: Option<Sample<'_>>| {
+        let text = &closed(text, model.dims.capabilities.closing_mark && !args.raw_text);
         let voice = PromptVoice { embedding: embedding.as_deref(), sample: carried.or(own) };
         let prompt = Prompt::code(&tokenizer, text, "[speed_5]", voice)?;
         let cap = match args.max_steps {
@@ -127,6 +128,15 @@ fn prepare(raw: &str, args: &Args, model: &Model, tokenizer: &Tokenizer) -> anyh
     Ok(text::prepare(raw, &options)?)
 }
 
+/// The piece with a closing mark at its end, where the model needs one.
+fn closed(text: &str, needed: bool) -> String {
+    let end = text.trim_end_matches([' ', ',', ';', ':']);
+    if !needed || end.is_empty() || end.ends_with(['.', '?', '!', ']']) {
+        return text.to_string();
+    }
+    format!("{end}.")
+}
+
 /// The voice to speak with, and what to tell about the choice. Without one the model picks its own for each piece, so
 /// a text of several pieces gets one drawn by its seed.
 fn choose_voice(
@@ -187,6 +197,21 @@ impl Args {
             Some(args::Decode::Codes) => Ok(DecodePath::Codes),
             None if capabilities.decoder && capabilities.use_decoder_default => Ok(DecodePath::Hidden),
             None => Ok(DecodePath::Codes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closed;
+
+    #[test]
+    fn a_closing_mark_is_added_only_where_one_is_needed_and_missing() {
+        let cases =
+            [("hi there", "hi there."), ("one, ", "one."), ("what?", "what?"), ("so [laugh]", "so [laugh]"), ("", "")];
+        for (text, expected) in cases {
+            assert_eq!(closed(text, true), expected);
+            assert_eq!(closed(text, false), text);
         }
     }
 }

@@ -104,6 +104,8 @@ pub struct Capabilities {
     pub languages: Vec<String>,
     /// The longest piece the model was trained on, in words.
     pub max_words: Option<usize>,
+    /// Pieces must end with a full stop or question mark: the model was trained on whole sentences only.
+    pub closing_mark: bool,
     /// What a user should be told before hearing it; absent for a finished model.
     pub status: Option<String>,
 }
@@ -111,7 +113,15 @@ pub struct Capabilities {
 impl Default for Capabilities {
     fn default() -> Self {
         let languages = vec!["zh".into(), "en".into()];
-        Self { refine_text: true, decoder: true, use_decoder_default: true, languages, max_words: None, status: None }
+        Self {
+            refine_text: true,
+            decoder: true,
+            use_decoder_default: true,
+            languages,
+            max_words: None,
+            closing_mark: false,
+            status: None,
+        }
     }
 }
 

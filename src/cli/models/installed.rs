@@ -158,6 +158,7 @@ fn no_capabilities() -> Capabilities {
         use_decoder_default: false,
         languages: Vec::new(),
         max_words: None,
+        closing_mark: false,
         status: None,
     }
 }
