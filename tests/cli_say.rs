@@ -88,6 +88,45 @@ fn a_dump_equals_the_python_package() {
 }
 
 #[test]
+fn the_demo_model_speaks_a_sentence_in_either_voice_and_ends_in_silence() {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/demo");
+    let voices: serde_json::Value = serde_json::from_slice(&std::fs::read(model.join("voices.json")).unwrap()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Vec::new();
+    for (voice, decode) in [("female", "codes"), ("male", "codes"), ("female", "hidden")] {
+        let out = dir.path().join(format!("{voice}-{decode}.wav"));
+        let figures = json(&voxwire(&[
+            "say",
+            "The train to the city leaves at 7 every morning",
+            "--model",
+            model.to_str().unwrap(),
+            "--voice",
+            voices[voice].as_str().unwrap(),
+            "--decode",
+            decode,
+            "--seed",
+            "1",
+            "--json",
+            "-o",
+            out.to_str().unwrap(),
+        ]));
+        assert_eq!(figures["pieces"][0]["end"], "natural", "{voice} {decode}");
+        let samples: Vec<i16> = hound::WavReader::open(out).unwrap().samples().map(Result::unwrap).collect();
+        // Ten words take two to four seconds.
+        assert!((48_000..96_000).contains(&samples.len()), "{voice} {decode}: {}", samples.len());
+        let level = |part: &[i16]| {
+            let power = part.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / part.len() as f64;
+            10.0 * (power / 32_768f64.powi(2)).log10()
+        };
+        assert!(level(&samples) > -35.0, "{voice} {decode}: {} dBFS", level(&samples));
+        let end = level(&samples[samples.len() - 240..]);
+        assert!(end < -50.0, "{voice} {decode}: the last 10 ms at {end} dBFS");
+        heard.push(samples);
+    }
+    assert!(heard[0] != heard[1] && heard[0] != heard[2]);
+}
+
+#[test]
 fn text_comes_from_standard_input_and_sound_goes_to_standard_output() {
     let dir = tiny();
     let mut child = Command::new(env!("CARGO_BIN_EXE_voxwire"))
