@@ -170,18 +170,24 @@ dispatch! {
     fn attend_f16(q: &[f32], keys: &[f16], values: &[f16], scores: &mut [f32], out: &mut [f32]) = attend_f16_in
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn attend_f32_in<S: Simd>(q: &[f32], keys: &[f32], values: &[f32], scores: &mut [f32], out: &mut [f32]) {
     // SAFETY: the caller runs code compiled for `S`; likewise below.
     unsafe { attend_in::<S, f32>(q, keys, values, scores, out, |p| S::load(p)) }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn attend_f16_in<S: Simd>(q: &[f32], keys: &[f16], values: &[f16], scores: &mut [f32], out: &mut [f32]) {
     // SAFETY: as above.
     unsafe { attend_in::<S, f16>(q, keys, values, scores, out, |p| S::load_f16(p)) }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn attend_in<S: Simd, T>(
     q: &[f32],
@@ -224,6 +230,9 @@ unsafe fn attend_in<S: Simd, T>(
 
 /// Asks for the `dim` values at `p`, so that the memory works on two streams while the processor works on one: alone,
 /// the keys' stream reaches half the bandwidth (2026-11, Sapphire Rapids).
+///
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn fetch<S: Simd, T>(p: *const T, dim: usize) {
     for line in (0..dim * size_of::<T>()).step_by(64) {
@@ -233,6 +242,9 @@ unsafe fn fetch<S: Simd, T>(p: *const T, dim: usize) {
 }
 
 /// `out[d..] = sum over positions of scores[t] * values[t][d..]`, for `N` vectors.
+///
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn mix<S: Simd, T, const N: usize>(
     values: &[T],
@@ -258,6 +270,9 @@ unsafe fn mix<S: Simd, T, const N: usize>(
 }
 
 /// Softmax over the first `n` of `scores`, whose length is `n` rounded up to whole vectors.
+///
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn softmax_in<S: Simd>(scores: &mut [f32], n: usize) {
     scores[n..].fill(f32::NEG_INFINITY);

@@ -215,6 +215,9 @@ dispatch! {
 }
 
 /// Plain Rust: compiled for the instruction set it becomes vectors, and rounds without a call.
+///
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 #[allow(clippy::extra_unused_type_parameters)] // `dispatch` names the set by it
 unsafe fn quantize_row_in<S: Simd>(row: &[f32], out: &mut [i8]) -> (f32, i64) {
@@ -234,6 +237,8 @@ dispatch! {
     fn quantize_activations(x: &[f32], limit: f32, out: &mut [i16]) -> f32 = quantize_activations_in
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn quantize_activations_in<S: Simd>(x: &[f32], limit: f32, out: &mut [i16]) -> f32 {
     let whole = x.len() / LANES * LANES;
@@ -279,18 +284,24 @@ dispatch! { fn multiply_f32(w: &[f32], x: &[f32], out: &mut [f32], s: Shape) = m
 dispatch! { fn multiply_bf16(w: &[bf16], x: &[f32], out: &mut [f32], s: Shape) = multiply_bf16_in }
 dispatch! { fn multiply_i8(w: &[i8], scales: &[f32], x: Ints<'_>, out: &mut [f32], s: Shape) = multiply_i8_in }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn multiply_f32_in<S: Simd>(w: &[f32], x: &[f32], out: &mut [f32], s: Shape) {
     // SAFETY: the caller runs code compiled for `S`; likewise below.
     unsafe { walk(w, s, |w4, row4| float_rows::<S, f32>(w4, row4, x, out, s, |p| S::load(p))) }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn multiply_bf16_in<S: Simd>(w: &[bf16], x: &[f32], out: &mut [f32], s: Shape) {
     // SAFETY: as above.
     unsafe { walk(w, s, |w4, row4| float_rows::<S, bf16>(w4, row4, x, out, s, |p| S::load_bf16(p))) }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn multiply_i8_in<S: Simd>(w: &[i8], scales: &[f32], x: Ints<'_>, out: &mut [f32], s: Shape) {
     // SAFETY: as above.
@@ -309,6 +320,8 @@ fn walk<T>(w: &[T], s: Shape, mut visit: impl FnMut([*const T; 4], [usize; 4])) 
     }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn float_rows<S: Simd, T>(
     w4: [*const T; 4],
@@ -336,6 +349,8 @@ unsafe fn float_rows<S: Simd, T>(
     }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn float_tile<S: Simd, T, const B: usize>(
     w4: [*const T; 4],
@@ -367,6 +382,8 @@ unsafe fn float_tile<S: Simd, T, const B: usize>(
     }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn int_rows<S: Simd>(
     w4: [*const i8; 4],
@@ -394,6 +411,8 @@ unsafe fn int_rows<S: Simd>(
     }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn int_tile<S: Simd, const B: usize>(
     w4: [*const i8; 4],

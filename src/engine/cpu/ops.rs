@@ -11,6 +11,8 @@ dispatch! {
     pub fn silu_mul(gate: &mut [f32], up: &[f32]) = silu_mul_in
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn rms_norm_in<S: Simd>(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     let whole = x.len() / LANES * LANES;
@@ -29,6 +31,8 @@ unsafe fn rms_norm_in<S: Simd>(x: &[f32], weight: &[f32], eps: f32, out: &mut [f
     }
 }
 
+/// # Safety
+/// Only inside code compiled for `S`; see [`Simd`].
 #[inline(always)]
 unsafe fn silu_mul_in<S: Simd>(gate: &mut [f32], up: &[f32]) {
     let n = gate.len();
