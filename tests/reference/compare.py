@@ -5,7 +5,7 @@
 
 Prints each pair, then minimum and median of both real-time factors and of their ratio. Loading is not counted on
 either side. Run it on a quiet machine: a second busy process slows the Python package fourfold."""
-import argparse, json, os, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, statistics, subprocess, tempfile, time
 
 ap = argparse.ArgumentParser()
 ap.add_argument("--voxwire", required=True)
