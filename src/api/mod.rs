@@ -1,0 +1,3 @@
+//! What the outside world speaks to.
+
+pub mod ws;
