@@ -13,6 +13,8 @@
 //! 7. `split`: pieces of a length the model speaks well, at sentence, then clause ends.
 
 pub mod numbers;
+mod intake;
+pub use intake::{Intake, IntakePiece};
 pub mod refine;
 
 mod decode;

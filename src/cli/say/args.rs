@@ -99,6 +99,15 @@ pub enum Decode {
     Codes,
 }
 
+impl Decode {
+    pub fn path(self) -> DecodePath {
+        match self {
+            Self::Hidden => DecodePath::Hidden,
+            Self::Codes => DecodePath::Codes,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     Wav,
