@@ -69,3 +69,63 @@ impl Header {
         Ok((header, packet))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_as_documented() {
+        let header = Header { first: true, last: true, stream: 0x0403_0201, sequence: 0x0807_0605, media: 0x0c0b_0a09 };
+        assert_eq!(header.encode(), [1, 3, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        let first = Header { first: true, ..Header::default() };
+        assert_eq!(first.encode()[1], 1);
+        let last = Header { last: true, ..Header::default() };
+        assert_eq!(last.encode()[1], 2);
+    }
+
+    #[test]
+    fn what_is_no_audio_is_told() {
+        let frame = Header::default().encode();
+        for n in 0..HEADER_BYTES {
+            assert_eq!(Header::parse(&frame[..n]), Err(FrameError::Short(n)));
+        }
+        let mut other = frame;
+        other[0] = 2;
+        assert_eq!(Header::parse(&other), Err(FrameError::Kind(2)));
+        assert_eq!(FrameError::Kind(2).to_string(), "binary frame: byte 0: expected 1 (audio), found 2");
+        assert_eq!(FrameError::Short(3).to_string(), "binary frame: expected at least 16 bytes, found 3");
+    }
+
+    #[test]
+    fn bits_of_later_versions_are_ignored() {
+        let mut frame = Header { last: true, stream: 9, ..Header::default() }.encode();
+        frame[1] |= 0xfc;
+        frame[2] = 0xff;
+        let (header, packet) = Header::parse(&frame).unwrap();
+        assert_eq!((header, packet), (Header { last: true, stream: 9, ..Header::default() }, &[][..]));
+    }
+
+    proptest! {
+        #[test]
+        fn headers_survive_the_wire(
+            flags in any::<(bool, bool)>(),
+            numbers in any::<(u32, u32, u32)>(),
+            packet in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let header = Header { first: flags.0, last: flags.1, stream: numbers.0, sequence: numbers.1, media: numbers.2 };
+            let frame = [&header.encode()[..], &packet].concat();
+            prop_assert_eq!(Header::parse(&frame), Ok((header, &packet[..])));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok((header, packet)) = Header::parse(&bytes) {
+                prop_assert_eq!(packet, &bytes[HEADER_BYTES..]);
+                prop_assert_eq!(&header.encode()[4..], &bytes[4..HEADER_BYTES]);
+            }
+        }
+    }
+}

@@ -6,12 +6,14 @@
 
 mod client;
 mod fields;
+mod halves;
 mod refusal;
 mod server;
 #[cfg(test)]
 mod tests;
 
 pub use client::{ClientMessage, FormatSpec, Pace, RefineSpec, SamplingSpec, Start, VoiceSpec, parse};
+pub use halves::Joiner;
 pub use refusal::{ErrorCode, Refusal};
 pub use server::{
     CancelState, Cancelled, Done, DoneReason, Error, FormatInUse, Limits, Model, Piece, PieceEnd, Ready,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, integral};
+use super::halves;
 use super::refusal::{ErrorCode, Refusal, kind, quoted};
 
 /// Longest id, in characters.
@@ -13,6 +14,8 @@ const MAX_SEED: i64 = (1 << 53) - 1;
 /// Frame lengths of both codecs, in ms.
 const FRAME_MS: [i64; 4] = [10, 20, 40, 60];
 const DEFAULT_FRAME_MS: u32 = 20;
+/// What `text` is expected to be.
+const TEXT: &str = "a string (it may be empty)";
 const CODECS: [(&str, FormatSpec); 2] = [("opus", FormatSpec::OPUS), ("pcm_s16le", FormatSpec::PCM)];
 
 /// A message from a client, every value in its range.
@@ -165,11 +168,14 @@ pub enum Pace {
     Fast,
 }
 
-/// Reads a text frame. Of a key that is there twice, the last one counts.
+/// Reads a text frame. Of a key that is there twice, the last one counts. Texts must pass through [`super::Joiner`]
+/// before they are spoken: they may begin or end within a character.
 pub fn parse(text: &str) -> Result<ClientMessage, Refusal> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|e| Refusal::not_an_object(&format!("invalid JSON ({e})")))?;
-    let Value::Object(map) = value else { return Err(Refusal::not_an_object(kind(&value))) };
+    let map = match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => map,
+        Ok(other) => return Err(Refusal::not_an_object(kind(&other))),
+        Err(e) => halves::read(text).ok_or_else(|| Refusal::not_an_object(&format!("invalid JSON ({e})")))?,
+    };
     let id = map.get("id").and_then(Value::as_str).filter(|id| is_id(id));
     message(&map).map_err(|refusal| Refusal { id: id.map(String::from), ..refusal })
 }
@@ -181,8 +187,7 @@ fn message(map: &Map<String, Value>) -> Result<ClientMessage, Refusal> {
     Ok(match kind {
         "start" => ClientMessage::Start(start(&fields)?),
         "text" => {
-            let expected = "a string (it may be empty)";
-            let text = fields.string("text", expected)?.ok_or_else(|| fields.missing("text", expected))?;
+            let text = fields.string("text", TEXT)?.ok_or_else(|| fields.missing("text", TEXT))?;
             let last = fields.boolean("final")?.unwrap_or(false);
             ClientMessage::Text { id: id(&fields)?, text: text.into(), last }
         }
@@ -205,7 +210,7 @@ fn start(fields: &Fields) -> Result<Start, Refusal> {
         speed: fields.number("speed", "a number 0.25 to 4", |x| (0.25..=4.0).contains(&x))?.unwrap_or(default.speed),
         pace: fields.word("pace", &[("realtime", Pace::Realtime), ("fast", Pace::Fast)])?.unwrap_or(default.pace),
         lead_ms: fields.integer("lead_ms", 0..=10_000)?.unwrap_or(default.lead_ms),
-        text: fields.string("text", "a string")?.map(String::from),
+        text: fields.string("text", TEXT)?.map(String::from),
         last: fields.boolean("final")?.unwrap_or(default.last),
     })
 }
