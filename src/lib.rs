@@ -25,4 +25,5 @@ pub mod machine;
 pub mod model;
 pub mod parallel;
 pub mod session;
+pub mod telemetry;
 pub mod text;

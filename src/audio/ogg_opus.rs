@@ -30,15 +30,69 @@ impl Default for Options {
     }
 }
 
-/// See the module documentation.
-pub struct OggOpusSink<W: Write> {
+/// Puts packets into pages.
+pub struct Pages<W: Write> {
     pages: PacketWriter<'static, W>,
     name: String,
-    coder: OpusPackets,
     /// Clock ticks to a sample.
     ticks: u64,
     packets: u64,
     packets_per_page: usize,
+}
+
+impl<W: Write> Pages<W> {
+    /// Writes both header pages at once. `pre_skip` in samples at 48 kHz; `sample_rate` is the packets', in Hz; `name` is
+    /// what errors call the output.
+    pub fn new(
+        out: W,
+        name: &str,
+        pre_skip: u32,
+        sample_rate: u32,
+        packets_per_page: usize,
+    ) -> Result<Self, AudioError> {
+        let mut pages = Self {
+            pages: PacketWriter::new(out),
+            name: name.to_string(),
+            ticks: u64::from(CLOCK / sample_rate),
+            packets: 0,
+            packets_per_page: packets_per_page.max(1),
+        };
+        pages.put(id_header(pre_skip as u16, sample_rate), PacketWriteEndInfo::EndPage, 0)?;
+        pages.put(comment_header(), PacketWriteEndInfo::EndPage, 0)?;
+        pages.flush()?;
+        Ok(pages)
+    }
+
+    /// The next packet; the last one ends the stream.
+    pub fn write(&mut self, packet: Packet) -> Result<(), AudioError> {
+        self.packets += 1;
+        let full = self.packets.is_multiple_of(self.packets_per_page as u64);
+        let end = match (packet.last, full) {
+            (true, _) => PacketWriteEndInfo::EndStream,
+            (false, true) => PacketWriteEndInfo::EndPage,
+            (false, false) => PacketWriteEndInfo::NormalPacket,
+        };
+        let granule = (packet.start + u64::from(packet.samples)) * self.ticks;
+        self.put(packet.data, end, granule)
+    }
+
+    pub fn flush(&mut self) -> Result<(), AudioError> {
+        self.pages.inner_mut().flush().map_err(AudioError::io(&self.name))
+    }
+
+    pub fn inner_mut(&mut self) -> &mut W {
+        self.pages.inner_mut()
+    }
+
+    fn put(&mut self, packet: Vec<u8>, end: PacketWriteEndInfo, granule: u64) -> Result<(), AudioError> {
+        self.pages.write_packet(packet, SERIAL, end, granule).map_err(AudioError::io(&self.name))
+    }
+}
+
+/// See the module documentation.
+pub struct OggOpusSink<W: Write> {
+    pages: Pages<W>,
+    coder: OpusPackets,
 }
 
 impl<W: Write> OggOpusSink<W> {
@@ -47,41 +101,14 @@ impl<W: Write> OggOpusSink<W> {
     pub fn new(out: W, name: &str, sample_rate: u32, options: Options) -> Result<Self, AudioError> {
         // A file is made once, so it gets libopus's full effort.
         let format = OpusFormat { bitrate: options.bitrate, complexity: 10, ..Default::default() };
-        let mut sink = Self {
-            pages: PacketWriter::new(out),
-            name: name.to_string(),
-            coder: OpusPackets::new(&format, sample_rate)?,
-            ticks: u64::from(CLOCK / sample_rate),
-            packets: 0,
-            packets_per_page: options.packets_per_page.max(1),
-        };
-        sink.put(id_header(sink.coder.pre_skip() as u16, sample_rate), PacketWriteEndInfo::EndPage, 0)?;
-        sink.put(comment_header(), PacketWriteEndInfo::EndPage, 0)?;
-        sink.flush()?;
-        Ok(sink)
-    }
-
-    fn put(&mut self, packet: Vec<u8>, end: PacketWriteEndInfo, granule: u64) -> Result<(), AudioError> {
-        self.pages.write_packet(packet, SERIAL, end, granule).map_err(AudioError::io(&self.name))
-    }
-
-    fn flush(&mut self) -> Result<(), AudioError> {
-        self.pages.inner_mut().flush().map_err(AudioError::io(&self.name))
+        let coder = OpusPackets::new(&format, sample_rate)?;
+        let pages = Pages::new(out, name, coder.pre_skip(), sample_rate, options.packets_per_page)?;
+        Ok(Self { pages, coder })
     }
 
     fn put_audio(&mut self, packets: Vec<Packet>) -> Result<(), AudioError> {
-        for packet in packets {
-            self.packets += 1;
-            let full = self.packets.is_multiple_of(self.packets_per_page as u64);
-            let end = match (packet.last, full) {
-                (true, _) => PacketWriteEndInfo::EndStream,
-                (false, true) => PacketWriteEndInfo::EndPage,
-                (false, false) => PacketWriteEndInfo::NormalPacket,
-            };
-            let granule = (packet.start + u64::from(packet.samples)) * self.ticks;
-            self.put(packet.data, end, granule)?;
-        }
-        self.flush()
+        packets.into_iter().try_for_each(|packet| self.pages.write(packet))?;
+        self.pages.flush()
     }
 }
 

@@ -142,14 +142,7 @@ pub struct Batch {
 impl Batch {
     /// `sample_rate` is that of the engine's PCM, in Hz.
     pub fn new(sample_rate: u32) -> Self {
-        Self {
-            sample_rate,
-            active: Vec::new(),
-            continuing: VecDeque::new(),
-            new: VecDeque::new(),
-            paused: 0,
-            steps: 0,
-        }
+        Self { sample_rate, active: Vec::new(), continuing: VecDeque::new(), new: VecDeque::new(), paused: 0, steps: 0 }
     }
 
     pub fn submit(&mut self, job: Job) {
@@ -450,12 +443,7 @@ impl Active {
 
 impl Job {
     fn row(&self) -> Row {
-        Row {
-            prompt: self.prompt.clone(),
-            sampling: self.sampling.clone(),
-            decode: self.decode,
-            made: Vec::new(),
-        }
+        Row { prompt: self.prompt.clone(), sampling: self.sampling.clone(), decode: self.decode, made: Vec::new() }
     }
 }
 

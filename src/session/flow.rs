@@ -100,7 +100,8 @@ impl Flow {
             return false;
         }
         let now = self.opened.elapsed().as_millis() as u64 + 1;
-        let began = self.pause_began.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|b| b);
+        let began =
+            self.pause_began.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|b| b);
         began > 0 && now - began.min(now) > self.stall.as_millis() as u64
     }
 

@@ -127,9 +127,7 @@ impl Frontend {
     pub fn speaker(&self, voice: &Voice, raw: bool) -> Result<Speaker, FrontendError> {
         let sample = match voice.kind() {
             VoiceKind::Embedding(_) => None,
-            VoiceKind::Sample(sample) => {
-                Some((self.prepare(sample.words()?, raw)?.spoken(), sample.codes.clone()))
-            }
+            VoiceKind::Sample(sample) => Some((self.prepare(sample.words()?, raw)?.spoken(), sample.codes.clone())),
         };
         Ok(Speaker { embedding: voice.normalized(), sample })
     }

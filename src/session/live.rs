@@ -47,12 +47,22 @@ pub struct Request {
 
 /// What comes to an utterance.
 enum Input {
-    Text { text: String, at: Instant },
-    Flush { at: Instant },
-    Finish { at: Instant },
+    Text {
+        text: String,
+        at: Instant,
+    },
+    Flush {
+        at: Instant,
+    },
+    Finish {
+        at: Instant,
+    },
     /// Its turn has come: rows may be submitted.
     Release,
-    Row { piece: usize, event: RowEvent },
+    Row {
+        piece: usize,
+        event: RowEvent,
+    },
 }
 
 enum RowEvent {
@@ -148,8 +158,7 @@ impl Utterance {
         let outbox = Arc::new(Outbox::default());
         let speech = Speech::new(&request, source_rate, held)?;
         let pre_skip = speech.pre_skip();
-        let events =
-            Events::new(outbox.clone(), flow.clone(), request.pace, gate, request.format.sample_rate());
+        let events = Events::new(outbox.clone(), flow.clone(), request.pace, gate, request.format.sample_rate());
         let utterance = Arc::new(Self {
             service,
             request,

@@ -24,7 +24,10 @@ pub enum Event {
     Piece(PieceDone),
     /// The device has nothing more to do for this utterance: the next one may begin.
     Made,
-    Audio { packet: Packet, sequence: u32 },
+    Audio {
+        packet: Packet,
+        sequence: u32,
+    },
     /// The last event: everything was said.
     Done(Box<Summary>),
     /// The last event: it ended early. The audio before it is good.

@@ -12,8 +12,8 @@
 //! 6. `marks`: punctuation to the few marks the models know, spaces tidied;
 //! 7. `split`: pieces of a length the model speaks well, at sentence, then clause ends.
 
-pub mod numbers;
 mod intake;
+pub mod numbers;
 pub use intake::{Intake, IntakePiece};
 pub mod refine;
 

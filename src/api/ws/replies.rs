@@ -60,7 +60,9 @@ pub fn format_in_use(format: &StreamFormat, pre_skip: u32) -> FormatInUse {
             fec: opus.fec,
             dtx: opus.dtx,
         },
-        StreamFormat::Pcm(pcm) => FormatInUse::Pcm { sample_rate: pcm.sample_rate, channels: 1, frame_ms: pcm.frame_ms },
+        StreamFormat::Pcm(pcm) => {
+            FormatInUse::Pcm { sample_rate: pcm.sample_rate, channels: 1, frame_ms: pcm.frame_ms }
+        }
     }
 }
 

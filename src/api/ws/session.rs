@@ -12,8 +12,7 @@ use tracing::{debug, info, warn};
 
 use super::frame::{HEADER_BYTES, Header};
 use super::message::{
-    CancelState, Cancelled, ClientMessage, Error, ErrorCode, Pace, Refusal, ServerMessage, Start, Started,
-    parse,
+    CancelState, Cancelled, ClientMessage, Error, ErrorCode, Pace, Refusal, ServerMessage, Start, Started, parse,
 };
 use super::replies;
 use super::socket::{Assembler, Context, Incoming, close};
@@ -358,8 +357,7 @@ impl SessionActor {
         warn!(session = %self.name, utterance = id, ?code, error = %failure, "utterance ended early");
         self.app.metrics.failed.inc();
         let retry_after_ms = (code == ErrorCode::Overloaded).then_some(RETRY_AFTER_SECONDS * 1000);
-        let error =
-            Error { code, message: failure.to_string(), field: None, id: Some(id.to_string()), retry_after_ms };
+        let error = Error { code, message: failure.to_string(), field: None, id: Some(id.to_string()), retry_after_ms };
         send(ctx, &ServerMessage::Error(error));
         self.remove(0, ctx);
         if let Failure::Stalled { .. } = failure {

@@ -3,7 +3,8 @@
 use actix::StreamHandler;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
-use actix_web_actors::ws::{self, CloseCode, CloseReason, Item, Message, ProtocolError, WsResponseBuilder};
+use actix_http::ws::Item;
+use actix_web_actors::ws::{self, CloseCode, CloseReason, Message, ProtocolError, WsResponseBuilder};
 use bytes::{Bytes, BytesMut};
 
 use super::session::SessionActor;
@@ -33,7 +34,8 @@ pub async fn upgrade(app: web::Data<App>, request: HttpRequest, body: web::Paylo
         let message = "expected a WebSocket upgrade (Upgrade: websocket, Sec-WebSocket-Version: 13, a key)";
         let mut reply = http_error(StatusCode::UPGRADE_REQUIRED, "upgrade_required", message, None);
         let headers = reply.headers_mut();
-        headers.insert(actix_web::http::header::UPGRADE, actix_web::http::header::HeaderValue::from_static("websocket"));
+        headers
+            .insert(actix_web::http::header::UPGRADE, actix_web::http::header::HeaderValue::from_static("websocket"));
         reply
     })
 }

@@ -390,8 +390,7 @@ fn check(outcome: &RowOutcome, piece: usize) -> Result<(), Failure> {
 fn speak_job(utterance: &Arc<Utterance>, piece: &Piece, continues: bool) -> Result<Job, Failure> {
     let (request, frontend) = (&utterance.request, utterance.frontend());
     let text = frontend.closed(&piece.text);
-    let (prompt, cap) =
-        frontend.code_prompt(&text, NORMAL_SPEED, &request.speaker, None).map_err(internal)?;
+    let (prompt, cap) = frontend.code_prompt(&text, NORMAL_SPEED, &request.speaker, None).map_err(internal)?;
     let cap = request.max_steps.unwrap_or(cap.max(request.sampling.min_steps));
     Ok(job(utterance, piece, prompt, request.sampling.clone(), cap, continues))
 }
@@ -429,4 +428,3 @@ fn job(
         sink: PieceSink::new(utterance.clone(), piece.index, piece.row.clone(), first),
     }
 }
-

@@ -159,6 +159,14 @@ pub struct RefineSpec {
     pub pause: Option<u8>,
 }
 
+impl RefineSpec {
+    /// The control tags of the refinement's prompt, such as `[oral_2][laugh_0][break_6]`.
+    pub fn control(&self) -> String {
+        let tags = [("oral", self.oral), ("laugh", self.laugh), ("break", self.pause)];
+        tags.iter().filter_map(|(name, level)| Some(format!("[{name}_{}]", (*level)?))).collect()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {

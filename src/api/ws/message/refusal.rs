@@ -31,12 +31,14 @@ pub enum ErrorCode {
     NotFinite,
     DeviceFailed,
     Internal,
+    /// Audio waited longer than the limit for a client that does not read.
+    SlowReader,
     /// No room; nothing was spoken.
     Overloaded,
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::BadJson,
         Self::UnknownType,
         Self::BadValue,
@@ -51,12 +53,14 @@ impl ErrorCode {
         Self::NotFinite,
         Self::DeviceFailed,
         Self::Internal,
+        Self::SlowReader,
         Self::Overloaded,
     ];
 
     /// The code the WebSocket is closed with after this error; `None` where it stays open.
     pub fn close_code(&self) -> Option<u16> {
         match self {
+            Self::SlowReader => Some(1008),
             Self::Overloaded => Some(1013),
             Self::BadJson
             | Self::UnknownType
@@ -79,7 +83,13 @@ impl ErrorCode {
     pub fn ends_utterance(&self) -> bool {
         matches!(
             self,
-            Self::BadText | Self::NoAudio | Self::NotFinite | Self::DeviceFailed | Self::Internal | Self::Overloaded
+            Self::BadText
+                | Self::NoAudio
+                | Self::NotFinite
+                | Self::DeviceFailed
+                | Self::Internal
+                | Self::SlowReader
+                | Self::Overloaded
         )
     }
 }

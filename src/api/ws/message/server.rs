@@ -185,6 +185,11 @@ pub struct Done {
     /// Time on the device / audio.
     #[serde(serialize_with = "maybe_ratio")]
     pub rtf: Option<f64>,
+    /// How often a listener who plays in real time from the first packet on ran dry, as far as the server knows.
+    pub underruns: u32,
+    /// For how long in all.
+    #[serde(serialize_with = "ms")]
+    pub underrun_ms: f64,
     pub pieces: usize,
     pub rewritten: Vec<Rewritten>,
     pub skipped: Vec<Skipped>,
