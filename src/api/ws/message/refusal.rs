@@ -151,7 +151,7 @@ pub(super) fn kind_and_value(value: &Value) -> String {
     }
 }
 
-/// Text in quotes, shortened; what does not print, and what turns the direction of writing, is escaped.
+/// Text in quotes, at most 40 characters in all; what does not print, or turns the direction of writing, is escaped.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     let mut room = MAX_ECHO;

@@ -276,7 +276,7 @@ impl From<Refusal> for ServerMessage {
 impl ServerMessage {
     /// The text frame.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("names are strings and numbers are never keys")
+        serde_json::to_string(self).expect("every key is a string, and numbers that are not finite are written as null")
     }
 }
 

@@ -1,6 +1,5 @@
 //! Messages that are refused, and how.
 
-use super::super::refusal::quoted;
 use super::*;
 
 /// (message, field, message of the refusal); refused as a bad value.
