@@ -35,6 +35,8 @@ pub fn step_cap(text_tokens: usize) -> usize {
 const RETRIES: u32 = 2;
 /// Index of the first retry's seed; above any piece's.
 const RETRY_SEEDS: u32 = 1 << 31;
+/// Seeds are told to clients, and JavaScript's numbers are exact up to here.
+const EXACT: u64 = (1 << 53) - 1;
 /// The Python package's limit for a refinement.
 const MAX_REFINE_TOKENS: usize = 384;
 
@@ -44,7 +46,8 @@ fn piece_seed(sampling: &Sampling, index: usize, retries: u32) -> u64 {
     let seed = sampling.seed;
     match sampling.rng {
         RngKind::Reference { .. } => seed.wrapping_add(u64::from(retries)),
-        RngKind::Counter if retries == 0 => derive_seed(seed, index as u32),
-        RngKind::Counter => derive_seed(derive_seed(seed, index as u32), RETRY_SEEDS + retries),
+        RngKind::Counter if index == 0 && retries == 0 => seed,
+        RngKind::Counter if retries == 0 => derive_seed(seed, index as u32) & EXACT,
+        RngKind::Counter => derive_seed(derive_seed(seed, index as u32), RETRY_SEEDS + retries) & EXACT,
     }
 }

@@ -12,7 +12,8 @@ use tracing::{debug, info, warn};
 
 use super::frame::{HEADER_BYTES, Header};
 use super::message::{
-    CancelState, Cancelled, ClientMessage, Error, ErrorCode, Pace, Refusal, ServerMessage, Start, Started, parse,
+    CancelState, Cancelled, ClientMessage, Error, ErrorCode, Joiner, Pace, Refusal, ServerMessage, Start, Started,
+    parse,
 };
 use super::replies;
 use super::socket::{Assembler, Context, Incoming, close};
@@ -58,6 +59,8 @@ struct Utterance {
     id: String,
     stream: u32,
     control: Control,
+    /// A character may be cut between two messages.
+    joiner: Joiner,
     /// Until its turn comes.
     events: Option<Events>,
     /// While it speaks.
@@ -171,7 +174,16 @@ impl SessionActor {
         self.app.metrics.started.inc();
         send(ctx, &ServerMessage::Started(started));
         let events = Some(events);
-        let utterance = Utterance { id, stream, control, events, polling: None, sent: Duration::ZERO, sample_rate };
+        let utterance = Utterance {
+            id,
+            stream,
+            control,
+            joiner: Joiner::default(),
+            events,
+            polling: None,
+            sent: Duration::ZERO,
+            sample_rate,
+        };
         self.utterances.push_back(utterance);
         self.listen(ctx);
         if start.text.is_some() || start.last {
@@ -273,6 +285,7 @@ impl SessionActor {
             };
             Refusal { code, message: format!("text: {e}"), field: Some("text".into()), id: Some(id.into()) }
         };
+        let text = utterance.joiner.push(text, last);
         utterance.control.text(text).map_err(|e| refused(e, &utterance.id))?;
         if last {
             utterance.control.finish();

@@ -1,9 +1,9 @@
 //! The one place that touches actix-web-actors: the upgrade, and frames to and from the session.
 
 use actix::StreamHandler;
+use actix_http::ws::Item;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
-use actix_http::ws::Item;
 use actix_web_actors::ws::{self, CloseCode, CloseReason, Message, ProtocolError, WsResponseBuilder};
 use bytes::{Bytes, BytesMut};
 
