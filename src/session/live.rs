@@ -156,7 +156,7 @@ impl Utterance {
         let limit = (request.ahead.as_secs_f64() * f64::from(source_rate)) as u64;
         let flow = Arc::new(Flow::new(limit, request.stall, service.device().shared().nudge()));
         let outbox = Arc::new(Outbox::default());
-        let speech = Speech::new(&request, source_rate, held)?;
+        let speech = Speech::new(&request, source_rate, service.limits().text_chars, held)?;
         let pre_skip = speech.pre_skip();
         let events = Events::new(outbox.clone(), flow.clone(), request.pace, gate, request.format.sample_rate());
         let utterance = Arc::new(Self {

@@ -125,12 +125,12 @@ pub fn done(id: &str, summary: Summary) -> Done {
         rewritten: summary
             .rewritten
             .into_iter()
-            .map(|c| Rewritten { source: span(&c.span), from: c.from, to: c.to, kind: name(&c.kind) })
+            .map(|c| Rewritten { source: span(&c.chars), from: c.from, to: c.to, kind: name(&c.kind) })
             .collect(),
         skipped: summary
             .skipped
             .into_iter()
-            .map(|s| Skipped { source: span(&s.span), text: s.text, why: name(&s.why) })
+            .map(|s| Skipped { source: span(&s.chars), text: s.text, why: name(&s.why) })
             .collect(),
         refine_rejected: summary
             .refine_rejected

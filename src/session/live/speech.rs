@@ -16,7 +16,7 @@ use crate::session::flow::RowFlow;
 use crate::session::outbox::Event;
 use crate::session::report::{Failure, PieceDone, Reason, RefineRejected, Summary};
 use crate::session::{MAX_REFINE_TOKENS, PieceEnd, RETRIES, piece_seed};
-use crate::text::{self, Intake, IntakePiece};
+use crate::text::{self, Intake};
 
 /// Source samples encoded in one turn: others wait meanwhile.
 const TURN_SAMPLES: usize = 2400;
@@ -72,7 +72,7 @@ struct Output {
 }
 
 impl Speech {
-    pub(super) fn new(request: &Request, source_rate: u32, held: bool) -> Result<Self, Failure> {
+    pub(super) fn new(request: &Request, source_rate: u32, text_chars: usize, held: bool) -> Result<Self, Failure> {
         let internal = |e: &dyn std::fmt::Display| Failure::Internal(e.to_string());
         let output = Output {
             speed: f64::from(request.speed),
@@ -82,7 +82,7 @@ impl Speech {
             encoder: StreamEncoder::new(&request.format, source_rate).map_err(|e| internal(&e))?,
         };
         Ok(Self {
-            intake: Intake::new(),
+            intake: Intake::new(text_chars),
             planned: VecDeque::new(),
             active: VecDeque::new(),
             pieces: 0,
@@ -135,17 +135,16 @@ impl Speech {
         self.output = None;
         self.planned.clear();
         self.active.clear();
-        self.intake = Intake::new();
+        self.intake = Intake::new(0);
     }
 
     fn take(&mut self, utterance: &Arc<Utterance>, input: Input) -> Result<(), Failure> {
         match input {
             Input::Text { text, at } => self.plan(utterance, at, |intake, options| intake.push(&text, options)),
-            Input::Flush { at } => self.plan(utterance, at, |intake, options| intake.flush(options)),
+            Input::Flush { at } => self.plan(utterance, at, |intake, options| Ok(intake.flush(options))),
             Input::Finish { at } => {
-                self.plan(utterance, at, |intake, options| intake.finish(options))?;
                 self.text_over = true;
-                Ok(())
+                self.plan(utterance, at, |intake, options| Ok(intake.flush(options)))
             }
             Input::Release => {
                 self.held = false;
@@ -159,7 +158,7 @@ impl Speech {
         &mut self,
         utterance: &Utterance,
         at: Instant,
-        f: impl FnOnce(&mut Intake, &text::Options<'_>) -> Result<Vec<IntakePiece>, text::TextError>,
+        f: impl FnOnce(&mut Intake, &text::Options<'_>) -> Result<Vec<text::Piece>, text::TextError>,
     ) -> Result<(), Failure> {
         let intake = &mut self.intake;
         let pieces = utterance.frontend().with_text_options(false, |options| f(intake, options))?;
@@ -337,7 +336,7 @@ impl Speech {
         let mut summary = std::mem::replace(&mut self.summary, Summary::new());
         summary.pieces = self.pieces;
         summary.reason = if self.pieces == 0 { Reason::NothingToSay } else { Reason::Complete };
-        (summary.rewritten, summary.skipped) = self.intake.take_report();
+        (summary.rewritten, summary.skipped) = self.intake.changes();
         utterance.outbox.end(Event::Done(Box::new(summary)));
         self.close();
     }
