@@ -57,7 +57,7 @@ pub struct Args {
     /// WebSockets open at once
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     sockets: usize,
-    /// Threads of the CPU engine [default: one for each processor]
+    /// Threads of the CPU engine [default: one for each processor; one for a small model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
     /// Seconds that streams may go on for when the server is told to stop
