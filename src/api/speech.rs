@@ -181,7 +181,7 @@ async fn answer(app: &web::Data<App>, body: web::Payload) -> Result<HttpResponse
         Container::Opus => StreamFormat::Opus(OpusFormat::default()),
         Container::Wav | Container::Pcm => StreamFormat::Pcm(PcmFormat::default()),
     };
-    let request = request(app, &speech, format.clone())?;
+    let request = request(app, &speech, format)?;
     let opened = match app.service.open(request, None, false) {
         Ok(opened) => opened,
         Err(failure) => return Ok(http_failure(&failure)),

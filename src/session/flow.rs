@@ -123,11 +123,13 @@ pub struct RowFlow {
     base: AtomicU64,
 }
 
-impl RowFlow {
-    pub fn new() -> Self {
+impl Default for RowFlow {
+    fn default() -> Self {
         Self { made: AtomicU64::new(0), base: AtomicU64::new(NOT_FRONT) }
     }
+}
 
+impl RowFlow {
     pub fn add_made(&self, samples: usize) {
         self.made.fetch_add(samples as u64, Ordering::AcqRel);
     }
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn a_row_pauses_at_the_limit_and_goes_on_when_sound_is_taken() {
         let flow = Flow::new(1000, Duration::from_millis(20), Nudge::default());
-        let (front, next) = (RowFlow::new(), RowFlow::new());
+        let (front, next) = (RowFlow::default(), RowFlow::default());
         front.become_front(0);
         front.add_made(999);
         assert_eq!(flow.demand(&front), Demand::Run);
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn a_listener_who_takes_nothing_is_given_up_and_one_who_is_not_there_yet_is_not() {
         let flow = Flow::new(10, Duration::from_millis(20), Nudge::default());
-        let row = RowFlow::new();
+        let row = RowFlow::default();
         row.become_front(0);
         row.add_made(10);
         let wait = || std::thread::sleep(Duration::from_millis(40));

@@ -62,9 +62,9 @@ pub struct Summary {
     pub underrun: Duration,
 }
 
-impl Summary {
-    /// Of an utterance that has not begun.
-    pub fn new() -> Self {
+/// Of an utterance that has not begun.
+impl Default for Summary {
+    fn default() -> Self {
         Self {
             reason: Reason::NothingToSay,
             audio_ms: 0.0,
@@ -83,7 +83,9 @@ impl Summary {
             underrun: Duration::ZERO,
         }
     }
+}
 
+impl Summary {
     fn between(from: Option<Instant>, to: Option<Instant>) -> Option<f64> {
         Some(to?.saturating_duration_since(from?).as_secs_f64() * 1e3)
     }

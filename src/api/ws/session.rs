@@ -67,6 +67,8 @@ struct Utterance {
     polling: Option<SpawnHandle>,
     sent: Duration,
     sample_rate: u32,
+    /// The device has done all of it.
+    made: bool,
 }
 
 /// An event of the utterance with this stream number.
@@ -161,8 +163,9 @@ impl SessionActor {
             return refused(ErrorCode::TooMuchText, message, Some("text"));
         }
         let (request, mut started) = self.request(&start, &id)?;
-        let (sample_rate, format) = (request.format.sample_rate(), request.format.clone());
-        let held = !self.utterances.is_empty();
+        let (sample_rate, format) = (request.format.sample_rate(), request.format);
+        // It may be made while the one before it is still being sent.
+        let held = self.utterances.len() > 1 || self.utterances.front().is_some_and(|u| !u.made);
         let opened = self.app.service.open(request, Some(self.gate.clone()), held);
         let Opened { control, events, pre_skip } = match opened {
             Ok(opened) => opened,
@@ -173,16 +176,16 @@ impl SessionActor {
         self.started = stream;
         self.app.metrics.started.inc();
         send(ctx, &ServerMessage::Started(started));
-        let events = Some(events);
         let utterance = Utterance {
             id,
             stream,
             control,
             joiner: Joiner::default(),
-            events,
+            events: Some(events),
             polling: None,
             sent: Duration::ZERO,
             sample_rate,
+            made: false,
         };
         self.utterances.push_back(utterance);
         self.listen(ctx);
@@ -252,7 +255,7 @@ impl SessionActor {
             voice,
             seed,
             sampling: replies::sampling_in_use(&sampling, start.sampling.max_steps),
-            refine: start.refine.clone(),
+            refine: start.refine,
             speed: start.speed,
             pace: start.pace,
             lead_ms: start.lead_ms,
@@ -346,17 +349,29 @@ impl SessionActor {
 
     fn spoken(&mut self, event: Event, ctx: &mut Context) {
         let Some(first) = self.utterances.front_mut() else { return };
-        let id = first.id.clone();
+        let (id, stream) = (first.id.clone(), first.stream);
         match event {
             Event::Audio { packet, sequence } => self.send_audio(packet, sequence, ctx),
             Event::Piece(piece) => send(ctx, &ServerMessage::Piece(replies::piece(&id, piece))),
             Event::Made => {
+                first.made = true;
                 if let Some(next) = self.utterances.get(1) {
                     next.control.release();
                 }
             }
             Event::Done(summary) => {
                 self.app.metrics.count_done(&summary);
+                // Never the text: it is the caller's.
+                info!(
+                    session = %self.name,
+                    stream,
+                    audio_ms = summary.audio_ms,
+                    ttfa_ms = summary.ttfa_ms(),
+                    queue_ms = summary.queue_ms(),
+                    rtf = summary.rtf(),
+                    underruns = summary.underruns,
+                    "spoken"
+                );
                 send(ctx, &ServerMessage::Done(replies::done(&id, *summary)));
                 self.remove(0, ctx);
                 self.listen(ctx);

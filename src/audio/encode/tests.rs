@@ -152,7 +152,7 @@ fn dtx_makes_silence_small() {
     // 3 s of silence, from 0.5 s after its start.
     let silence = 75..200;
     assert!(with[silence.clone()].iter().filter(|n| **n <= 2).count() >= 110, "{:?}", &with[silence.clone()]);
-    assert!(with[silence.clone()].iter().sum::<usize>() * 2 < without[silence].iter().sum());
+    assert!(with[silence.clone()].iter().sum::<usize>() * 2 < without[silence].iter().sum::<usize>());
     assert!(with[210..240].iter().all(|n| *n > 20), "speech after it is whole: {:?}", &with[210..240]);
 }
 

@@ -96,7 +96,7 @@ impl Speech {
             permit: None,
             base: 0,
             encoded: 0,
-            summary: Summary::new(),
+            summary: Summary::default(),
         })
     }
 
@@ -169,7 +169,7 @@ impl Speech {
                 index: self.pieces,
                 source: piece.chars,
                 text: piece.text,
-                row: Arc::new(RowFlow::new()),
+                row: Arc::new(RowFlow::default()),
                 phase,
                 pcm: VecDeque::new(),
                 samples: 0,
@@ -333,7 +333,7 @@ impl Speech {
             self.made_told = true;
             utterance.outbox.note(Event::Made);
         }
-        let mut summary = std::mem::replace(&mut self.summary, Summary::new());
+        let mut summary = std::mem::take(&mut self.summary);
         summary.pieces = self.pieces;
         summary.reason = if self.pieces == 0 { Reason::NothingToSay } else { Reason::Complete };
         (summary.rewritten, summary.skipped) = self.intake.changes();
