@@ -11,6 +11,7 @@ pub mod opus_packets;
 pub mod pcm;
 pub mod play;
 pub mod resample;
+pub mod stretch;
 #[cfg(test)]
 mod test_signal;
 pub mod wav;
