@@ -32,6 +32,9 @@ use super::tags::Tags;
 use super::unit::{Log, Symbol, Unit};
 use super::{Change, Options, Piece, Prepared, Skip, TextError};
 
+/// Bytes of a long text that go through the stages together: the room they take is that of a slice, not of the text.
+const SLICE: usize = 4096;
+
 /// A text that is still arriving. Holds all of it, up to the limit it was made with.
 ///
 /// The options must be the same in every call. Time is linear in the text, however it is cut.
@@ -171,9 +174,19 @@ struct Stages {
 impl Stages {
     /// Takes the text from byte `from` on.
     fn take(&mut self, from: usize, context: &Context) -> Vec<Cut> {
-        self.decode.take(context.raw, from, &mut self.tags.0);
-        self.run(context);
-        self.split(context)
+        let mut cuts = Vec::new();
+        let mut start = from;
+        while start < context.raw.len() {
+            let mut end = context.raw.len().min(start + SLICE);
+            while !context.raw.is_char_boundary(end) {
+                end += 1;
+            }
+            self.decode.take(context.raw, start..end, &mut self.tags.0);
+            self.run(context);
+            self.split(context, &mut cuts);
+            start = end;
+        }
+        cuts
     }
 
     /// Decides everything, since nothing will follow, and begins anew.
@@ -181,7 +194,8 @@ impl Stages {
         self.windows().into_iter().for_each(Window::end);
         self.run(context);
         self.marks.1.finish(context, &mut self.tidied);
-        let mut cuts = self.split(context);
+        let mut cuts = Vec::new();
+        self.split(context, &mut cuts);
         self.splitter.finish(context.options.limits, &mut cuts);
         self.shorthand.1.restart();
         self.readings.1.restart();
@@ -203,12 +217,10 @@ impl Stages {
         run(&mut self.marks.1, &mut self.marks.0, context, &mut self.tidied);
     }
 
-    fn split(&mut self, context: &Context) -> Vec<Cut> {
-        let mut cuts = Vec::new();
+    fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
         for unit in self.tidied.drain() {
-            self.splitter.push(unit, context.options.limits, &mut cuts);
+            self.splitter.push(unit, context.options.limits, cuts);
         }
-        cuts
     }
 
     /// In the order of the stages.
