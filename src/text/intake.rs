@@ -1,7 +1,7 @@
 //! Text that arrives bit by bit becomes the pieces that the whole text would.
 //!
 //! [`super::prepare`] is this with everything pushed at once: there is no other way through the stages. Each stage decides
-//! from units that no later text can change (see [`super::stage`]), so where the text was cut on its way makes no
+//! from units that no later text can change, so where the text was cut on its way makes no
 //! difference.
 //!
 //! How much of what follows must have arrived before something is certain:
@@ -13,9 +13,10 @@
 //! | a full stop, a hyphen, an apostrophe | 1 character, 6 where digits stand around |
 //! | a number | its end, at most 64 characters, 6 more, and as many as the letter before it is away, at most 32 |
 //! | an opening square bracket | its closing one, at most 25 characters |
-//! | marks and spaces | the next word or tag |
+//! | marks, spaces and skipped characters | the next word or tag; they hold back the sentence before them, however many they are |
 //! | a piece that is a text's first sentence | the first letter of the next one |
 //! | any other piece | two words with four letters, or 2 s of speech |
+//! | a sentence over its limit without a clause end | half its limit more |
 //!
 //! Characters that show nothing do not count, and wait for nothing.
 
