@@ -18,6 +18,7 @@ macro_rules! tell_on_line {
 pub mod doctor;
 pub mod models;
 pub mod say;
+pub mod serve;
 pub mod voices;
 
 use std::io::IsTerminal;
@@ -40,6 +41,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Say(Box<say::Args>),
+    Serve(serve::Args),
     /// Draw a voice, tell what a voice is, write it as text
     Voices(voices::Args),
     /// Fetch, check and list models
@@ -69,6 +71,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Say(args) => say::run(*args),
+        Command::Serve(args) => serve::run(args),
         Command::Voices(args) => voices::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),
