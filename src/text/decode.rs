@@ -1,5 +1,7 @@
 //! Stage 1: characters that only look different become one character. Needs no look ahead.
 
+use std::ops::Range;
+
 use super::ChangeKind;
 use super::stage::Window;
 use super::unit::{Log, Unit, is_invisible};
@@ -12,10 +14,11 @@ pub(super) struct Decode {
 }
 
 impl Decode {
-    /// Takes the text from byte `from` on, which holds no NUL: the caller has refused it.
-    pub fn take(&mut self, raw: &str, from: usize, out: &mut Window) {
-        for (at, c) in raw[from..].char_indices() {
-            let span = from + at..from + at + c.len_utf8();
+    /// Takes these bytes of the text, which hold no NUL: the caller has refused it.
+    pub fn take(&mut self, raw: &str, bytes: Range<usize>, out: &mut Window) {
+        for (at, c) in raw[bytes.clone()].char_indices() {
+            let start = bytes.start + at;
+            let span = start..start + c.len_utf8();
             let line_feed_of_return = std::mem::replace(&mut self.after_return, c == '\r') && c == '\n';
             if is_invisible(c) {
                 self.log.change(raw, span, "", ChangeKind::Invisible);

@@ -1,7 +1,7 @@
 //! Text that arrives bit by bit becomes the pieces that the whole text would.
 //!
 //! [`super::prepare`] is this with everything pushed at once: there is no other way through the stages. Each stage decides
-//! from units that no later text can change (see [`super::stage`]), so where the text was cut on its way makes no
+//! from units that no later text can change, so where the text was cut on its way makes no
 //! difference.
 //!
 //! How much of what follows must have arrived before something is certain:
@@ -13,9 +13,10 @@
 //! | a full stop, a hyphen, an apostrophe | 1 character, 6 where digits stand around |
 //! | a number | its end, at most 64 characters, 6 more, and as many as the letter before it is away, at most 32 |
 //! | an opening square bracket | its closing one, at most 25 characters |
-//! | marks and spaces | the next word or tag |
+//! | marks, spaces and skipped characters | the next word or tag; they hold back the sentence before them, however many they are |
 //! | a piece that is a text's first sentence | the first letter of the next one |
 //! | any other piece | two words with four letters, or 2 s of speech |
+//! | a sentence over its limit without a clause end | half its limit more |
 //!
 //! Characters that show nothing do not count, and wait for nothing.
 
@@ -31,6 +32,9 @@ use super::stage::{Context, Facts, Window, run};
 use super::tags::Tags;
 use super::unit::{Log, Symbol, Unit};
 use super::{Change, Options, Piece, Prepared, Skip, TextError};
+
+/// Bytes of a long text that go through the stages together: the room they take is that of a slice, not of the text.
+const SLICE: usize = 4096;
 
 /// A text that is still arriving. Holds all of it, up to the limit it was made with.
 ///
@@ -171,9 +175,19 @@ struct Stages {
 impl Stages {
     /// Takes the text from byte `from` on.
     fn take(&mut self, from: usize, context: &Context) -> Vec<Cut> {
-        self.decode.take(context.raw, from, &mut self.tags.0);
-        self.run(context);
-        self.split(context)
+        let mut cuts = Vec::new();
+        let mut start = from;
+        while start < context.raw.len() {
+            let mut end = context.raw.len().min(start + SLICE);
+            while !context.raw.is_char_boundary(end) {
+                end += 1;
+            }
+            self.decode.take(context.raw, start..end, &mut self.tags.0);
+            self.run(context);
+            self.split(context, &mut cuts);
+            start = end;
+        }
+        cuts
     }
 
     /// Decides everything, since nothing will follow, and begins anew.
@@ -181,7 +195,8 @@ impl Stages {
         self.windows().into_iter().for_each(Window::end);
         self.run(context);
         self.marks.1.finish(context, &mut self.tidied);
-        let mut cuts = self.split(context);
+        let mut cuts = Vec::new();
+        self.split(context, &mut cuts);
         self.splitter.finish(context.options.limits, &mut cuts);
         self.shorthand.1.restart();
         self.readings.1.restart();
@@ -203,12 +218,10 @@ impl Stages {
         run(&mut self.marks.1, &mut self.marks.0, context, &mut self.tidied);
     }
 
-    fn split(&mut self, context: &Context) -> Vec<Cut> {
-        let mut cuts = Vec::new();
+    fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
         for unit in self.tidied.drain() {
-            self.splitter.push(unit, context.options.limits, &mut cuts);
+            self.splitter.push(unit, context.options.limits, cuts);
         }
-        cuts
     }
 
     /// In the order of the stages.

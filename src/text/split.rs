@@ -277,10 +277,10 @@ impl Splitter {
     fn best_end(&self, limit: usize, ended: bool, most: Limits) -> Option<usize> {
         let whole = fill(self.sum(self.base, limit), most);
         let wanted = if ended { whole / whole.ceil().max(1.0) } else { 1.0 };
-        let whole_parts = |end: &usize| !self.is_orphan(0, *end) && !(ended && self.is_orphan(*end, limit));
+        let leaves_orphan = |end: usize| self.is_orphan(0, end) || (ended && self.is_orphan(end, limit));
         let mut best: Option<(Break, f32, usize)> = None;
         let mut beyond: Option<(Break, usize)> = None;
-        for end in (self.base + 1..limit).filter(whole_parts) {
+        for end in (self.base + 1..limit).filter(|end| !leaves_orphan(*end)) {
             let kind = self.breaks[end];
             if kind == Break::Never {
                 continue;
