@@ -104,7 +104,7 @@ mod tests {
         for limit in 1..600 {
             let (found, tried) = search(1, 4096, limit);
             let found = found.unwrap();
-            assert!(found <= limit && limit - found <= (limit / 50).max(0), "{limit}: {found}");
+            assert!(found <= limit && limit - found <= limit / 50, "{limit}: {found}");
             assert!(tried.len() <= 20, "{limit}: {tried:?}");
         }
     }

@@ -86,6 +86,8 @@ pub struct Client {
     pub name: ServerName,
     /// Nothing more can be sent or will come.
     closed: bool,
+    /// An utterance is under way. When the run ends, it is given up as it stands.
+    speaking: bool,
     last_id: u64,
     ended: VecDeque<(u32, End)>,
     retry_after: Option<Duration>,
@@ -129,6 +131,7 @@ impl Client {
             record: record.clone(),
             name,
             closed: false,
+            speaking: false,
             last_id: 0,
             ended: VecDeque::new(),
             retry_after: None,
@@ -156,6 +159,7 @@ impl Client {
         let mut live = Utterance::new(id, job, now);
         let mut words = load.word_rate.map(|rate| Words::new(text, rate, now));
         let cancel_at = cancel_after.map(|after| now + after);
+        self.speaking = true;
         self.send(start).await;
         self.act(&mut live, &mut words, cancel_at, load).await;
         let timer = sleep_until(next_act(&live, &mut words, cancel_at, load));
@@ -170,6 +174,7 @@ impl Client {
                 }
             }
         }
+        self.speaking = false;
         live
     }
 
@@ -272,6 +277,7 @@ impl Client {
         record.flow.packets += 1;
         record.flow.bytes += bytes.len() as u64;
         record.flow.payload_bytes += payload as u64;
+        let given_up = live.is_none();
         match live.filter(|l| l.stream == Some(header.stream) && l.end.is_none()) {
             Some(live) => live.packet(&header, payload, now, &mut record),
             None => match self.ended.iter().find(|(stream, _)| *stream == header.stream) {
@@ -280,6 +286,7 @@ impl Client {
                     record.audio_bytes_after_cancel += payload as u64;
                 }
                 Some(_) => record.fault(Fault::AudioAfterEnd),
+                None if self.speaking && given_up => {}
                 None => record.fault(Fault::UnknownStream),
             },
         }
@@ -312,6 +319,10 @@ impl Client {
             Incoming::Ready { .. } | Incoming::Error { .. } => None,
             Incoming::Other => return,
         };
+        if self.speaking && live.is_none() {
+            // Of the utterance given up.
+            return;
+        }
         let Some(live) = live.filter(|l| id == Some(&l.id)) else {
             record.fault(Fault::UnexpectedMessage);
             return;

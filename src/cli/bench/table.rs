@@ -150,7 +150,11 @@ fn audio(r: &Report) -> String {
 fn client(r: &Report) -> String {
     let c = &r.client_usage;
     let Some((cpu_s, share)) = c.cpu_s.zip(c.cpu_share) else { return "its own CPU time is not known here".into() };
-    let busy = if c.saturated { "; TOO BUSY: these figures are the client's, not the server's" } else { "" };
+    let busy = if c.saturated {
+        "\n              TOO BUSY: these figures are the client's as much as the server's"
+    } else {
+        ""
+    };
     let per = c.cpu_ms_per_stream_s.map_or(String::new(), |p| format!(", {p:.2} ms per second of audio"));
     format!(
         "{cpu_s:.2} s CPU ({:.1} % of a core){per}; timers {} ms late at p99{busy}",

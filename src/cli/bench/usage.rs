@@ -8,7 +8,7 @@ pub fn own_cpu() -> Option<Duration> {
     {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
-        return Some(Duration::new(seconds, nanos));
+        Some(Duration::new(seconds, nanos))
     }
     #[cfg(not(target_os = "linux"))]
     None
@@ -23,7 +23,7 @@ pub fn raise_file_limit() -> Option<u64> {
         limit.current = limit.maximum;
         // Refused: what there was stays.
         let _ = setrlimit(Resource::Nofile, limit);
-        return getrlimit(Resource::Nofile).current;
+        getrlimit(Resource::Nofile).current
     }
     #[cfg(not(target_os = "linux"))]
     None

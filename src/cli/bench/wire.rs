@@ -54,7 +54,7 @@ impl Format {
             Codec::Opus => (payload > 0).then_some(whole),
             Codec::PcmS16le => {
                 let samples = u32::try_from(payload / 2).ok()?;
-                (payload % 2 == 0 && (1..=whole).contains(&samples)).then_some(samples)
+                (payload.is_multiple_of(2) && (1..=whole).contains(&samples)).then_some(samples)
             }
         }
     }
