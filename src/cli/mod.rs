@@ -15,6 +15,7 @@ macro_rules! tell_on_line {
     }};
 }
 
+pub mod bench;
 pub mod doctor;
 pub mod models;
 pub mod say;
@@ -47,6 +48,7 @@ enum Command {
     /// Fetch, check and list models
     Models(models::Args),
     Doctor(doctor::Args),
+    Bench(Box<bench::Args>),
 }
 
 /// The program: parses the command line, runs one command, reports failure in one line.
@@ -75,6 +77,7 @@ pub fn main() -> ExitCode {
         Command::Voices(args) => voices::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Bench(args) => bench::run(*args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
