@@ -18,7 +18,28 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: &[Asset] = &[asset!("index.html", "text/html; charset=utf-8")];
+/// The page first.
+const ASSETS: &[Asset] = &[
+    asset!("index.html", "text/html; charset=utf-8"),
+    asset!("app.js", "text/javascript; charset=utf-8"),
+    asset!("editor.js", "text/javascript; charset=utf-8"),
+    asset!("favicon.svg", "image/svg+xml"),
+    asset!("fft.js", "text/javascript; charset=utf-8"),
+    asset!("i18n.js", "text/javascript; charset=utf-8"),
+    asset!("jitter.js", "text/javascript; charset=utf-8"),
+    asset!("player.js", "text/javascript; charset=utf-8"),
+    asset!("protocol.js", "text/javascript; charset=utf-8"),
+    asset!("resample.js", "text/javascript; charset=utf-8"),
+    asset!("scope.js", "text/javascript; charset=utf-8"),
+    asset!("settings.js", "text/javascript; charset=utf-8"),
+    asset!("store.js", "text/javascript; charset=utf-8"),
+    asset!("style.css", "text/css; charset=utf-8"),
+    asset!("textspan.js", "text/javascript; charset=utf-8"),
+    asset!("theme.js", "text/javascript; charset=utf-8"),
+    asset!("voices.js", "text/javascript; charset=utf-8"),
+    asset!("voxwire.js", "text/javascript; charset=utf-8"),
+    asset!("worklet.js", "text/javascript; charset=utf-8"),
+];
 
 /// The page asks for nothing outside its own server, and runs nothing that is not in its files.
 const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'self'; base-uri 'none'";

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Input, PieceSink, Request, RowEvent, Utterance};
 use crate::audio::encode::{Packet, StreamEncoder};
 use crate::audio::pcm::FadeOut;
-use crate::audio::stretch::Stretch;
+use crate::audio::stretch::Stretcher;
 use crate::device::{ChunkPlan, Job, RowEnd, RowOutcome};
 use crate::model::prompt::Prompt;
 use crate::model::sampling::Sampling;
@@ -67,7 +67,9 @@ struct Output {
     speed: f64,
     pushed: u64,
     fade: FadeOut,
-    stretch: Stretch,
+    stretch: Stretcher,
+    /// Scratch space for the stretcher.
+    stretched: Vec<f32>,
     encoder: StreamEncoder,
 }
 
@@ -78,7 +80,8 @@ impl Speech {
             speed: f64::from(request.speed),
             pushed: 0,
             fade: FadeOut::new(source_rate),
-            stretch: Stretch::new(source_rate, request.speed),
+            stretch: Stretcher::new(request.speed.into()).map_err(|e| internal(&e))?,
+            stretched: Vec::new(),
             encoder: StreamEncoder::new(&request.format, source_rate).map_err(|e| internal(&e))?,
         };
         Ok(Self {
@@ -346,17 +349,19 @@ impl Output {
     fn push(&mut self, pcm: &[f32], packets: &mut Vec<Packet>) -> Result<(), Failure> {
         self.pushed += pcm.len() as u64;
         let sure = self.fade.push(pcm);
-        let stretched = self.stretch.push(&sure);
+        self.stretched.clear();
+        self.stretch.push(&sure, &mut self.stretched);
         let first = packets.len();
-        self.encoder.push(&stretched, packets).map_err(internal)?;
+        self.encoder.push(&self.stretched, packets).map_err(internal)?;
         self.count_in_source_samples(&mut packets[first..]);
         Ok(())
     }
 
     fn finish(mut self, packets: &mut Vec<Packet>) -> Result<(), Failure> {
         let tail = std::mem::replace(&mut self.fade, FadeOut::new(0)).finish();
-        let mut rest = self.stretch.push(&tail);
-        rest.extend(self.stretch.finish());
+        let mut rest = Vec::new();
+        self.stretch.push(&tail, &mut rest);
+        self.stretch.finish(&mut rest);
         self.encoder.push(&rest, packets).map_err(internal)?;
         self.encoder.finish(packets).map_err(internal)?;
         Ok(())
