@@ -187,7 +187,11 @@ fn server_usage(r: &Report) -> Option<String> {
 
 fn distributions(r: &Report) -> String {
     let s = &r.server_figures;
-    let from_due = if r.load.rate.is_some() { "TTFA (from when due)" } else { "TTFA" };
+    let from_due = match (r.load.rate, r.load.words_per_s) {
+        (Some(_), _) => "TTFA (from when due)",
+        (None, Some(_)) => "TTFA (first word)",
+        (None, None) => "TTFA",
+    };
     let rows = [
         (from_due, &r.ttfa_ms, true),
         ("TTFA (from sending)", &r.ttfa_sent_ms, r.load.rate.is_some()),
