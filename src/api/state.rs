@@ -41,7 +41,7 @@ impl Default for SocketLimits {
             ping_every: Duration::from_secs(10),
             ping_timeout: Duration::from_secs(30),
             in_flight: Duration::from_secs(5),
-            ahead: Duration::from_secs(10),
+            ahead: Duration::from_secs(4),
             stall: Duration::from_secs(10),
         }
     }

@@ -40,7 +40,7 @@ pub struct Unreachable {
 }
 
 /// The state of the world at one end of the measured time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Snapshot {
     pub at: Instant,
     pub own_cpu: Option<Duration>,

@@ -1,5 +1,8 @@
 //! A run in figures: what `--json` prints, and what the table is made of.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::args::{Load, Quota, Shape};
@@ -168,6 +171,8 @@ pub struct ServerUsage {
     pub cores: f64,
     /// CPU time for a second of audio delivered.
     pub cpu_ms_per_stream_s: Option<f64>,
+    /// The same for each kind of thread, those under a hundredth of it left out.
+    pub cpu_ms_per_stream_s_by_thread: BTreeMap<String, f64>,
     pub rss_before_bytes: u64,
     pub rss_peak_bytes: u64,
     pub bytes_per_idle_socket: Option<f64>,
@@ -327,12 +332,16 @@ impl ClientUsage {
 
 impl ServerUsage {
     fn new(outcome: &Outcome, measured_s: f64) -> Option<Self> {
-        let (from, to) = outcome.from.server.zip(outcome.to.server)?;
+        let (from, to) = outcome.from.server.as_ref().zip(outcome.to.server.as_ref())?;
         let memory = outcome.memory?;
         let user_s = to.user.saturating_sub(from.user).as_secs_f64();
         let system_s = to.system.saturating_sub(from.system).as_secs_f64();
         let cpu_s = user_s + system_s;
         let streams = stream_seconds(outcome);
+        let spent = |(name, at_end): (&String, &Duration)| {
+            let spent = at_end.saturating_sub(from.threads.get(name).copied().unwrap_or_default()).as_secs_f64();
+            (streams > 0.0 && spent * 100.0 > cpu_s).then(|| (name.clone(), rounded(spent * 1e3 / streams)))
+        };
         let per = |grown: u64, n: usize| (n > 0).then(|| rounded(grown as f64 / n as f64));
         Some(Self {
             cpu_s: rounded(cpu_s),
@@ -340,6 +349,7 @@ impl ServerUsage {
             system_s: rounded(system_s),
             cores: rounded(cpu_s / measured_s.max(1e-9)),
             cpu_ms_per_stream_s: (streams > 0.0).then(|| rounded(cpu_s * 1e3 / streams)),
+            cpu_ms_per_stream_s_by_thread: to.threads.iter().filter_map(spent).collect(),
             rss_before_bytes: memory.before,
             rss_peak_bytes: memory.peak,
             bytes_per_idle_socket: per(memory.with_idle.saturating_sub(memory.before), outcome.idle_opened),

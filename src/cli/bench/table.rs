@@ -177,6 +177,11 @@ fn server_usage(r: &Report) -> Option<String> {
         mib(u.rss_before_bytes),
         mib(u.rss_peak_bytes),
     );
+    let threads = &u.cpu_ms_per_stream_s_by_thread;
+    if !threads.is_empty() {
+        let parts: Vec<String> = threads.iter().map(|(name, ms)| format!("{name} {ms:.2}")).collect();
+        let _ = write!(text, "\n{:14}ms per second of audio by thread: {}", "", parts.join(", "));
+    }
     for (bytes, kind) in [(u.bytes_per_idle_socket, "idle"), (u.bytes_per_speaking_socket, "speaking")] {
         if let Some(bytes) = bytes {
             let _ = write!(text, "; {:.1} KiB per {kind} socket", bytes / 1024.0);

@@ -1,5 +1,6 @@
 //! What this process and the server's cost: CPU time and memory, where the system tells.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// CPU time this process has used, all threads.
@@ -38,12 +39,14 @@ pub enum ProcessError {
 }
 
 /// CPU time and memory of a process at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     pub user: Duration,
     pub system: Duration,
     /// Bytes in memory.
     pub rss: u64,
+    /// CPU time by what its threads are called, without their numbers.
+    pub threads: BTreeMap<String, Duration>,
 }
 
 /// Another process on this machine.
@@ -75,8 +78,23 @@ impl Process {
         let [user, system] = cpu_ticks(&stat).ok_or(ProcessError::Unreadable { pid, field: "utime and stime" })?;
         let status = read("status").map_err(|_| ProcessError::Gone(pid))?;
         let rss = rss_bytes(&status).ok_or(ProcessError::Unreadable { pid, field: "VmRSS" })?;
-        let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / self.ticks_per_second as f64);
-        Ok(Usage { user: time(user), system: time(system), rss })
+        Ok(Usage { user: self.time(user), system: self.time(system), rss, threads: self.threads() })
+    }
+
+    fn time(&self, ticks: u64) -> Duration {
+        Duration::from_secs_f64(ticks as f64 / self.ticks_per_second as f64)
+    }
+
+    /// Threads come and go while they are read: what is gone is left out.
+    fn threads(&self) -> BTreeMap<String, Duration> {
+        let mut threads = BTreeMap::new();
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten().flatten();
+        for task in tasks {
+            let Ok(stat) = std::fs::read_to_string(task.path().join("stat")) else { continue };
+            let (Some([user, system]), Some(name)) = (cpu_ticks(&stat), thread_name(&stat)) else { continue };
+            *threads.entry(name).or_default() += self.time(user + system);
+        }
+        threads
     }
 }
 
@@ -85,6 +103,12 @@ fn cpu_ticks(stat: &str) -> Option<[u64; 2]> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     // Fields 14 and 15; the name was the second.
     Some([fields.nth(11)?.parse().ok()?, fields.next()?.parse().ok()?])
+}
+
+/// `voxwire-voice-1` and `voxwire-voice-2` do the same work.
+fn thread_name(stat: &str) -> Option<String> {
+    let (name, _) = stat.split_once('(')?.1.rsplit_once(')')?;
+    Some(name.split('|').next()?.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-').to_string())
 }
 
 fn rss_bytes(status: &str) -> Option<u64> {
@@ -101,6 +125,9 @@ mod tests {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1105 0 0 0 123 45 6 7 20 0 3 0 99 1000 200 18446744073709551615";
         assert_eq!(cpu_ticks(stat), Some([123, 45]));
         assert_eq!(cpu_ticks("7 (a) S 1"), None);
+        assert_eq!(thread_name(stat).as_deref(), Some("a) b (c"));
+        assert_eq!(thread_name("7 (voxwire-voice-12) S").as_deref(), Some("voxwire-voice"));
+        assert_eq!(thread_name("7 (actix-rt|system:) S").as_deref(), Some("actix-rt"));
         assert_eq!(rss_bytes("Name:\ta\nVmRSS:\t    2048 kB\nThreads: 1\n"), Some(2 << 20));
         assert_eq!(rss_bytes("Name:\ta\n"), None);
     }
@@ -118,6 +145,7 @@ mod tests {
         let spent = (after.user + after.system).saturating_sub(seen.user + seen.system);
         assert!(spent >= Duration::from_millis(40), "{spent:?} seen of 60 ms spent");
         assert!(after.rss > 1 << 20);
+        assert!(!after.threads.is_empty());
         assert!(matches!(Process::open(u32::MAX), Err(ProcessError::Gone(_))));
     }
 }

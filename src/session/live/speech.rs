@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Input, PieceSink, Request, RowEvent, Utterance};
 use crate::audio::encode::{Packet, StreamEncoder};
 use crate::audio::pcm::FadeOut;
-use crate::audio::stretch::Stretcher;
+use crate::audio::stretch::{Stretcher, stretched_len};
 use crate::device::{ChunkPlan, Job, RowEnd, RowOutcome};
 use crate::model::prompt::Prompt;
 use crate::model::sampling::Sampling;
@@ -302,19 +302,20 @@ impl Speech {
         let Some(piece) = self.active.pop_front() else { return Ok(()) };
         let Phase::Ended(end) = piece.phase else { return Ok(()) };
         check(&end.outcome, piece.index)?;
-        let ms = |samples: u64| samples as f64 * 1e3 / f64::from(self.source_rate) / self.speed;
+        let ms = |samples: u64| stretched_len(samples, self.speed) as f64 * 1e3 / f64::from(self.source_rate);
+        let (start_ms, end_ms) = (ms(self.base), ms(self.base + piece.samples));
         let cut = end.outcome == RowOutcome::Cap;
         utterance.outbox.note(Event::Piece(PieceDone {
             index: piece.index,
             source: piece.source,
             text: piece.text,
-            start_ms: ms(self.base),
-            length_ms: ms(piece.samples),
+            start_ms,
+            length_ms: end_ms - start_ms,
             end: if cut { PieceEnd::Cap } else { PieceEnd::Natural },
             seed: end.seed,
         }));
         self.base += piece.samples;
-        self.summary.audio_ms = ms(self.base);
+        self.summary.audio_ms = end_ms;
         if let Some(next) = self.active.front() {
             next.row.become_front(self.base);
         }
@@ -348,23 +349,22 @@ impl Speech {
 impl Output {
     fn push(&mut self, pcm: &[f32], packets: &mut Vec<Packet>) -> Result<(), Failure> {
         self.pushed += pcm.len() as u64;
-        let sure = self.fade.push(pcm);
         self.stretched.clear();
-        self.stretch.push(&sure, &mut self.stretched);
+        self.stretch.push(pcm, &mut self.stretched);
+        let sure = self.fade.push(&self.stretched);
         let first = packets.len();
-        self.encoder.push(&self.stretched, packets).map_err(internal)?;
+        self.encoder.push(&sure, packets).map_err(internal)?;
         self.count_in_source_samples(&mut packets[first..]);
         Ok(())
     }
 
     fn finish(mut self, packets: &mut Vec<Packet>) -> Result<(), Failure> {
-        let tail = std::mem::replace(&mut self.fade, FadeOut::new(0)).finish();
-        let mut rest = Vec::new();
-        self.stretch.push(&tail, &mut rest);
-        self.stretch.finish(&mut rest);
+        self.stretched.clear();
+        self.stretch.finish(&mut self.stretched);
+        let rest = self.fade.push(&self.stretched);
         self.encoder.push(&rest, packets).map_err(internal)?;
-        self.encoder.finish(packets).map_err(internal)?;
-        Ok(())
+        self.encoder.push(&self.fade.finish(), packets).map_err(internal)?;
+        self.encoder.finish(packets).map_err(internal)
     }
 
     /// The encoder counts what it was given: samples after the change of tempo.
