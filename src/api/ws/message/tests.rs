@@ -158,9 +158,14 @@ fn figures_are_written_to_the_microsecond() {
 }
 
 #[test]
-fn only_overload_closes_the_socket_and_tells_when_to_come_back() {
+fn overload_and_slow_reading_close_the_socket_and_overload_tells_when_to_come_back() {
     for code in ErrorCode::ALL {
-        assert_eq!(code.close_code(), (code == ErrorCode::Overloaded).then_some(1013), "{code:?}");
+        let expected = match code {
+            ErrorCode::Overloaded => Some(1013),
+            ErrorCode::SlowReader => Some(1008),
+            _ => None,
+        };
+        assert_eq!(code.close_code(), expected, "{code:?}");
     }
     let error = Error {
         code: ErrorCode::Overloaded,
