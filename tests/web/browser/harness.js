@@ -2,6 +2,8 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -35,6 +37,44 @@ export async function serve(port = 0) {
   };
 }
 
+/**
+ * Stands before the server at `/deep/down/`, as a reverse proxy would, and adds the recorder to its files (worklet
+ * modules pass by Playwright's routes).
+ * @returns the address and a way to end it
+ */
+export async function front(target) {
+  const prefix = '/deep/down';
+  const to = new URL(target);
+  const proxy = http.createServer((request, response) => {
+    if (request.url === `${prefix}/capture-worklet.js`) {
+      response.writeHead(200, { 'content-type': 'text/javascript' });
+      response.end(readFileSync(here('capture-worklet.js')));
+    } else if (!request.url.startsWith(`${prefix}/`)) {
+      response.writeHead(404).end();
+    } else {
+      const path = request.url.slice(prefix.length);
+      request.pipe(http.request({ host: to.hostname, port: to.port, path, method: request.method, headers: request.headers }, answer => {
+        response.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(response);
+      }).on('error', () => response.destroy()));
+    }
+  });
+  proxy.on('upgrade', (request, socket, head) => {
+    const up = net.connect(Number(to.port), to.hostname, () => {
+      const lines = request.rawHeaders.reduce((all, part, i) => all + part + (i % 2 ? '\r\n' : ': '), '');
+      up.write(`GET ${request.url.slice(prefix.length)} HTTP/1.1\r\n${lines}\r\n`);
+      up.write(head);
+      up.pipe(socket).pipe(up);
+    });
+    for (const end of [up, socket]) end.on('error', () => { up.destroy(); socket.destroy(); });
+  });
+  await new Promise(resolve => proxy.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${proxy.address().port}${prefix}`,
+    close: () => { proxy.close(); proxy.closeAllConnections?.(); },
+  };
+}
+
 export function launch() {
   const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
   if (!executablePath) throw new Error('browser: expected chromium at /usr/bin/chromium or in $CHROMIUM, found none');
@@ -53,7 +93,7 @@ function tap() {
     // No worklets in this context: nothing to record with, the page is as it would be.
     if (!this.context.audioWorklet) return original.call(this, to, ...rest);
     const source = this;
-    taps.set(source, this.context.audioWorklet.addModule('/capture-worklet.js').then(() => {
+    taps.set(source, this.context.audioWorklet.addModule('capture-worklet.js').then(() => {
       const node = new AudioWorkletNode(source.context, 'capture', { numberOfInputs: 1, outputChannelCount: [1], channelCount: 1, channelCountMode: 'explicit' });
       node.isTap = true;
       node.port.onmessage = event => window.heard.blocks.push(event.data);
@@ -88,11 +128,7 @@ export async function open(browser, url, { init, ready = true, record = true, ..
   await page.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', event => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
   });
-  if (record) {
-    await page.route('**/capture-worklet.js', route =>
-      route.fulfill({ contentType: 'text/javascript', body: readFileSync(here('capture-worklet.js'), 'utf8') }));
-    await page.addInitScript(tap);
-  }
+  if (record) await page.addInitScript(tap);
   if (init) await page.addInitScript(init);
   await page.goto(`${url}/`);
   if (ready) await page.waitForSelector('#connection[data-state="ready"]', { timeout: 15000 });

@@ -14,7 +14,8 @@ let server;
 let browser;
 
 before(async () => {
-  [server, browser] = await Promise.all([serve(), launch()]);
+  server = await serve();
+  browser = await launch();
 });
 
 after(async () => {
