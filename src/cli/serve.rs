@@ -20,7 +20,7 @@ use crate::audio::encode::{PcmFormat, StreamFormat};
 use crate::device::actor::{DeviceActor, DeviceHandle};
 use crate::device::thread::{MakeEngine, Shared};
 use crate::engine::Engine;
-use crate::engine::cpu::{CpuEngine, CpuOptions};
+use crate::engine::cpu::{CpuEngine, CpuOptions, is_small};
 use crate::engine::fake::{FakeEngine, FakeOptions};
 use crate::model::dims::Dims;
 use crate::model::manifest::Manifest;
@@ -48,7 +48,7 @@ pub struct Args {
     /// Voice of clients that name none: a name, a seed, a file or a speaker string [default: the model's first]
     #[arg(long, env = "VOXWIRE_VOICE", allow_hyphen_values = true)]
     voice: Option<String>,
-    /// Utterances that speak at once [default: 4, or 256 with the fake engine]
+    /// Utterances that speak at once [default: 4; 32 for a small model; 256 with the fake engine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     slots: Option<u16>,
     /// Utterances that may wait for a slot before further ones are refused
@@ -80,6 +80,8 @@ enum EngineArg {
     Fake,
 }
 
+/// Two cores carry these in real time with the demo model.
+const SMALL_MODEL_SLOTS: usize = 32;
 /// Slots of the fake engine: those of a large GPU.
 const FAKE_SLOTS: usize = 256;
 /// Said to oneself before the first client is let in.
@@ -102,8 +104,9 @@ impl Args {
             EngineArg::Cpu => {
                 let (dir, dims) = (dir.to_path_buf(), dims.clone());
                 let default = CpuOptions::default();
+                let usual = if is_small(&dims) { SMALL_MODEL_SLOTS } else { default.slots };
                 let options = CpuOptions {
-                    slots: slots.unwrap_or(default.slots),
+                    slots: slots.unwrap_or(usual),
                     threads: self.threads.map(usize::from),
                     paths: vec![decode],
                     refine: dims.capabilities.refine_text,

@@ -55,9 +55,14 @@ const SMALL: usize = 16 << 20;
 /// other work each meeting waits for whoever was put aside. The demo model (2.2 M, 2026-12, two cores): RTF 0.017 with
 /// one thread and 0.055 with two beside one busy process, 0.045 and 0.26 beside three.
 fn default_threads(dims: &Dims) -> usize {
+    if is_small(dims) { 1 } else { crate::parallel::processors() }
+}
+
+/// Whether a step takes a fraction of a millisecond.
+pub fn is_small(dims: &Dims) -> bool {
     let gpt = &dims.gpt;
     let layer = 4 * gpt.hidden_size * gpt.hidden_size + 3 * gpt.hidden_size * gpt.intermediate_size;
-    if layer * gpt.num_hidden_layers < SMALL { 1 } else { crate::parallel::processors() }
+    layer * gpt.num_hidden_layers < SMALL
 }
 
 impl Default for CpuOptions {
