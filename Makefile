@@ -8,7 +8,7 @@ PYTHON ?= python3
 
 export CARGO_TARGET_DIR = target
 
-.PHONY: all deps build say serve doctor test lint voices golden golden-test bench bench-reference clean
+.PHONY: all deps build say serve doctor test test-web lint voices golden golden-test bench bench-reference clean
 
 all: build
 
@@ -40,8 +40,13 @@ lint: deps
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --check; else echo "note: rustfmt is not installed, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --release --locked --all-targets -- -D warnings; else echo "note: clippy is not installed, skipped"; fi
 
-test: lint voices
+test: lint voices test-web
 	$(CARGO) test --release --locked
+
+# The page and the JavaScript client: types, unit tests, and the page in Chromium against the server.
+test-web: build
+	tests/web/install.sh
+	cd tests/web && npm test --silent
 
 # Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
 # 10 minutes). `make test` uses them when they are there.
