@@ -9,7 +9,7 @@ PYTHON ?= python3
 
 export CARGO_TARGET_DIR = target
 
-.PHONY: all deps build say serve doctor test lint voices golden golden-test bench bench-reference clean
+.PHONY: all deps build say serve doctor test test-web lint voices golden golden-test bench bench-reference clean
 
 all: build
 
@@ -49,8 +49,13 @@ lint: deps
 	.venv-test/bin/pip install -q websockets==15.0.1 || echo "note: no package index in reach: the Python examples are skipped"
 	touch $@
 
-test: lint voices .venv-test/ready
+test: lint voices .venv-test/ready test-web
 	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
+
+# The page and the JavaScript client: types, unit tests, and the page in Chromium against the server.
+test-web: build
+	tests/web/install.sh
+	cd tests/web && npm test --silent
 
 # Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
 # 10 minutes). `make test` uses them when they are there.

@@ -49,6 +49,8 @@ export class JitterBuffer {
   #gapBegan = 0;
   #gaps = 0;
   #nextReport = 0;
+  /** Where the next block begins if the audio clock runs on. */
+  #nextFrame = 0;
   /** @type {Report[]} */
   #reports = [];
 
@@ -103,6 +105,10 @@ export class JitterBuffer {
     this.#reports = [];
     out.fill(0);
     let at = 0;
+    // A browser short of time leaves blocks out and lets its clock jump: silence that is heard like any other.
+    const skipped = frame - this.#nextFrame;
+    this.#nextFrame = frame + out.length;
+    if (this.#state === 'playing' && skipped > out.length) this.#gap(frame, skipped);
     if (this.#ready()) this.#resume(frame);
     if (this.#state === 'playing') at = this.#copy(out);
     const left = this.#left();
@@ -133,13 +139,17 @@ export class JitterBuffer {
       this.#reports.push({ type: 'first', key: this.#key, frame });
       this.#nextReport = frame;
     } else {
-      const length = frame - this.#gapBegan;
-      this.#gaps += 1;
       this.start = Math.min(this.mostStart, Math.round(this.start * 1.6));
-      this.#reports.push({ type: 'gap', key: this.#key, frame, played: this.played, length });
+      this.#gap(frame, frame - this.#gapBegan);
       this.#fadeIn = this.fade;
     }
     this.#state = 'playing';
+  }
+
+  /** @param {number} frame where sound goes on @param {number} length */
+  #gap(frame, length) {
+    this.#gaps += 1;
+    this.#reports.push({ type: 'gap', key: this.#key, frame, played: this.played, length });
   }
 
   /** @param {Float32Array} out @returns {number} frames written */

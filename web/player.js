@@ -35,14 +35,14 @@ const AHEAD = 3 * RATE;
 /**
  * @typedef {object} PlayerFigures Of the utterance playing, or last played.
  * @property {number} playedMs
- * @property {number} gaps times it ran dry before its end
+ * @property {number} gaps times that sound broke off before its end: it ran dry, or the browser left blocks out
  * @property {number} gapMs silence heard by that
  * @property {number | null} firstSoundAt `performance.now()` clock: when its first sample was rendered
  *
  * @typedef {object} PlayerEvents
  * @property {PlayerFigures} first sound begins
  * @property {PlayerFigures} position about every 40 ms
- * @property {PlayerFigures} gap ran dry and came back
+ * @property {PlayerFigures} gap sound broke off and came back
  * @property {PlayerFigures} starved ran dry
  * @property {PlayerFigures} ended all was played
  * @property {Error} failed the decoder gave up; `codec()` says pcm_s16le from then on

@@ -104,11 +104,10 @@ impl OpusPackets {
 /// (2026-11): 18 and 12 dB of signal to coding noise against 8 and 7. In its speech modes, chosen up to some 50 kb/s,
 /// libopus delays by about 0.04 ms less than the look-ahead it states; above them the place is exact.
 ///
-/// `Voice` keeps those speech modes up to 50 kb/s and more, and they are what costs: on 31 s of the demo model's speech
-/// at 32 kb/s (2026-12) the transform mode alone took 1.2, 2.5 and 3.5 ms of CPU time a second at complexity 0, 5 and
-/// 9, with 14.4, 14.6 and 14.6 dB of segmental signal to noise and log-mel distances of 2.08, 2.05 and 2.02 dB; the
-/// speech modes took 3.0, 9.4 and 11.0 ms for 12.4, 14.8 and 15.4 dB and 2.68, 2.34 and 2.27 dB. At 24 kb/s the speech
-/// modes are better by both. Nobody has compared them by ear, and in-band FEC needs them, so they stay.
+/// `Voice` keeps those speech modes up to 50 kb/s and more. They cost about three times the transform mode alone, and are
+/// worth it: wide-band PESQ over 48 sentences of the demo model at 32 kb/s, mean and worst tenth (2026-12), is 4.34 and
+/// 4.04 in the speech modes at complexity 6, 3.85 and 2.84 in the transform mode at 5, which at 48 kb/s (4.24, 3.68) is
+/// still below the speech modes at 24 (4.23, 3.81, complexity 9).
 fn encoder(format: &OpusFormat, sample_rate: u32) -> opus::Result<(Encoder, usize)> {
     let mut encoder = Encoder::new(sample_rate, Channels::Mono, Application::Audio)?;
     encoder.set_signal(Signal::Voice)?;

@@ -72,6 +72,17 @@ test('running dry is one gap, of the length that was silent, and nothing is lost
   assert.deepEqual(after.samples.slice(100, 960), [...ramp(1060, 860)]);
 });
 
+test('blocks that the browser left out are a gap, once it speaks', () => {
+  const { buffer } = player({ startMs: 20 });
+  const render = frame => buffer.render(new Float32Array(BLOCK), frame).filter(report => report.type === 'gap');
+  buffer.handle({ type: 'begin', key: 1 });
+  assert.deepEqual([render(0), render(5000)], [[], []], 'silence before the first sound is none');
+  buffer.handle({ type: 'push', key: 1, samples: ramp(0, 4800) });
+  assert.deepEqual([render(5128), render(5256)], [[], []]);
+  assert.deepEqual(render(6384), [{ type: 'gap', key: 1, frame: 6384, played: 256, length: 1000 }]);
+  assert.equal(buffer.played, 384);
+});
+
 test('the end, though it comes late, is no gap', () => {
   const { buffer, run } = player({ startMs: 20 });
   buffer.handle({ type: 'begin', key: 1 });
