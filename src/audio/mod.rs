@@ -1,13 +1,19 @@
 //! Containers and sample formats. A leaf: knows no model, no text, no web.
 //!
 //! PCM is f32, mono, nominally -1..1, at the rate the model's config states (24 kHz for ChatTTS). It leaves through a
-//! [`Sink`]: a WAV or Ogg Opus file or stream, or the system's player. A sink's bytes depend on the samples alone,
-//! never on how they were cut into chunks.
+//! [`Sink`]: a WAV or Ogg Opus file or stream, or the system's player; or as the packets of a stream, through an
+//! [`encode::StreamEncoder`]. The bytes of either depend on the samples alone, never on how they were cut into chunks.
 
+pub mod downsample;
+pub mod encode;
 pub mod ogg_opus;
+pub mod opus_packets;
 pub mod pcm;
 pub mod play;
 pub mod resample;
+pub mod stretch;
+#[cfg(test)]
+mod test_signal;
 pub mod wav;
 
 use std::fs::File;
@@ -24,8 +30,8 @@ pub enum AudioError {
     UnknownFormat { name: String },
     #[error("opus: {step}: {source}")]
     Opus { step: &'static str, source: opus::Error },
-    #[error("opus: {field}: expected {expected}, found {found}")]
-    OpusSetting { field: &'static str, expected: &'static str, found: i64 },
+    #[error("format: {0}")]
+    Format(#[from] encode::FormatError),
     #[error("resample: expected rates the resampler can join, found {from} Hz to {to} Hz ({reason})")]
     Resample { from: u32, to: u32, reason: String },
     #[error("play: expected one of {tried} on the PATH, found none")]

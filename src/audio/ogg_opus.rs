@@ -7,21 +7,13 @@
 use std::io::Write;
 
 use ogg::writing::{PacketWriteEndInfo, PacketWriter};
-use opus::{Application, Bitrate, Channels, Encoder, Signal};
 
-use super::{AudioError, Sink, pcm};
-
-/// The clock of granule positions.
-const CLOCK: u64 = 48_000;
-
-/// Frames of 20 ms: the default of every Opus tool; longer ones save 3% at this rate and delay the stream.
-const FRAMES_PER_SECOND: u32 = 50;
+use super::encode::{OpusFormat, Packet};
+use super::opus_packets::{CLOCK, OpusPackets};
+use super::{AudioError, Sink};
 
 /// One stream a file, so any number will do; a fixed one keeps the bytes a function of the samples.
 const SERIAL: u32 = u32::from_le_bytes(*b"voxw");
-
-/// Largest packet libopus makes.
-const MAX_PACKET: usize = 1275;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -32,139 +24,106 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 32 kb/s: within the 28 to 40 kb/s that RFC 7587 (section 3.1.1) gives as best for full-band mono speech, and the
-    /// model's 12 kHz of bandwidth is less than full. Pages of 100 ms, for streams.
+    /// Pages of 100 ms, for streams.
     fn default() -> Self {
-        Self { bitrate: 32_000, packets_per_page: 5 }
+        Self { bitrate: OpusFormat::default().bitrate, packets_per_page: 5 }
+    }
+}
+
+/// Puts packets into pages.
+pub struct Pages<W: Write> {
+    pages: PacketWriter<'static, W>,
+    name: String,
+    /// Clock ticks to a sample.
+    ticks: u64,
+    packets: u64,
+    packets_per_page: usize,
+}
+
+impl<W: Write> Pages<W> {
+    /// Writes both header pages at once. `pre_skip` in samples at 48 kHz; `sample_rate` is the packets', in Hz; `name` is
+    /// what errors call the output.
+    pub fn new(
+        out: W,
+        name: &str,
+        pre_skip: u32,
+        sample_rate: u32,
+        packets_per_page: usize,
+    ) -> Result<Self, AudioError> {
+        let mut pages = Self {
+            pages: PacketWriter::new(out),
+            name: name.to_string(),
+            ticks: u64::from(CLOCK / sample_rate),
+            packets: 0,
+            packets_per_page: packets_per_page.max(1),
+        };
+        pages.put(id_header(pre_skip as u16, sample_rate), PacketWriteEndInfo::EndPage, 0)?;
+        pages.put(comment_header(), PacketWriteEndInfo::EndPage, 0)?;
+        pages.flush()?;
+        Ok(pages)
+    }
+
+    /// The next packet; the last one ends the stream.
+    pub fn write(&mut self, packet: Packet) -> Result<(), AudioError> {
+        self.packets += 1;
+        let full = self.packets.is_multiple_of(self.packets_per_page as u64);
+        let end = match (packet.last, full) {
+            (true, _) => PacketWriteEndInfo::EndStream,
+            (false, true) => PacketWriteEndInfo::EndPage,
+            (false, false) => PacketWriteEndInfo::NormalPacket,
+        };
+        let granule = (packet.start + u64::from(packet.samples)) * self.ticks;
+        self.put(packet.data, end, granule)
+    }
+
+    pub fn flush(&mut self) -> Result<(), AudioError> {
+        self.pages.inner_mut().flush().map_err(AudioError::io(&self.name))
+    }
+
+    pub fn inner_mut(&mut self) -> &mut W {
+        self.pages.inner_mut()
+    }
+
+    fn put(&mut self, packet: Vec<u8>, end: PacketWriteEndInfo, granule: u64) -> Result<(), AudioError> {
+        self.pages.write_packet(packet, SERIAL, end, granule).map_err(AudioError::io(&self.name))
     }
 }
 
 /// See the module documentation.
 pub struct OggOpusSink<W: Write> {
-    pages: PacketWriter<'static, W>,
-    name: String,
-    encoder: Encoder,
-    /// Samples not yet encoded: fewer than a frame.
-    pending: Vec<f32>,
-    frame: usize,
-    /// Clock ticks to a sample.
-    ticks: u64,
-    look_ahead: usize,
-    samples: u64,
-    packets: u64,
-    packets_per_page: usize,
+    pages: Pages<W>,
+    coder: OpusPackets,
 }
 
 impl<W: Write> OggOpusSink<W> {
     /// Writes both header pages at once. `sample_rate` is one that Opus takes as it is: 8, 12, 16, 24 or 48 kHz; `name`
     /// is what errors call the output.
     pub fn new(out: W, name: &str, sample_rate: u32, options: Options) -> Result<Self, AudioError> {
-        if !matches!(sample_rate, 8_000 | 12_000 | 16_000 | 24_000 | 48_000) {
-            let (expected, found) = ("8000, 12000, 16000, 24000 or 48000", sample_rate.into());
-            return Err(AudioError::OpusSetting { field: "sample rate", expected, found });
-        }
-        if !(6_000..=256_000).contains(&options.bitrate) {
-            let (expected, found) = ("6000 to 256000", options.bitrate.into());
-            return Err(AudioError::OpusSetting { field: "bitrate", expected, found });
-        }
-        let (encoder, look_ahead) = encoder(sample_rate, options.bitrate)
-            .map_err(|source| AudioError::Opus { step: "encoder set-up", source })?;
-        let mut sink = Self {
-            pages: PacketWriter::new(out),
-            name: name.to_string(),
-            encoder,
-            pending: Vec::new(),
-            frame: (sample_rate / FRAMES_PER_SECOND) as usize,
-            ticks: CLOCK / u64::from(sample_rate),
-            look_ahead,
-            samples: 0,
-            packets: 0,
-            packets_per_page: options.packets_per_page.max(1),
-        };
-        sink.put(id_header(sink.pre_skip() as u16, sample_rate), PacketWriteEndInfo::EndPage, 0)?;
-        sink.put(comment_header(), PacketWriteEndInfo::EndPage, 0)?;
-        sink.flush()?;
-        Ok(sink)
+        // A file is made once, so it gets libopus's full effort.
+        let format = OpusFormat { bitrate: options.bitrate, complexity: 10, ..Default::default() };
+        let coder = OpusPackets::new(&format, sample_rate)?;
+        let pages = Pages::new(out, name, coder.pre_skip(), sample_rate, options.packets_per_page)?;
+        Ok(Self { pages, coder })
     }
 
-    fn pre_skip(&self) -> u64 {
-        self.look_ahead as u64 * self.ticks
-    }
-
-    fn put(&mut self, packet: Vec<u8>, end: PacketWriteEndInfo, granule: u64) -> Result<(), AudioError> {
-        self.pages.write_packet(packet, SERIAL, end, granule).map_err(AudioError::io(&self.name))
-    }
-
-    fn flush(&mut self) -> Result<(), AudioError> {
-        self.pages.inner_mut().flush().map_err(AudioError::io(&self.name))
-    }
-
-    fn encode(&mut self, frame: &[f32]) -> Result<Vec<u8>, AudioError> {
-        self.encoder.encode_vec_float(frame, MAX_PACKET).map_err(|source| AudioError::Opus { step: "encode", source })
-    }
-
-    fn write_frames(&mut self) -> Result<(), AudioError> {
-        let pending = std::mem::take(&mut self.pending);
-        let mut frames = pending.chunks_exact(self.frame);
-        for frame in &mut frames {
-            let packet = self.encode(frame)?;
-            self.packets += 1;
-            let full = self.packets.is_multiple_of(self.packets_per_page as u64);
-            let end = if full { PacketWriteEndInfo::EndPage } else { PacketWriteEndInfo::NormalPacket };
-            self.put(packet, end, self.packets * self.frame as u64 * self.ticks)?;
-        }
-        self.pending = frames.remainder().to_vec();
-        Ok(())
-    }
-
-    fn write_last(&mut self) -> Result<(), AudioError> {
-        // Whole frames are gone already, and the look-ahead must be pushed through: at least one more packet.
-        let mut tail = std::mem::take(&mut self.pending);
-        let last = (tail.len() + self.look_ahead).div_ceil(self.frame).max(1);
-        tail.resize(last * self.frame, 0.0);
-        for (i, frame) in tail.chunks_exact(self.frame).enumerate() {
-            let packet = self.encode(frame)?;
-            self.packets += 1;
-            if i + 1 < last {
-                let granule = self.packets * self.frame as u64 * self.ticks;
-                self.put(packet, PacketWriteEndInfo::NormalPacket, granule)?;
-            } else {
-                let granule = self.pre_skip() + self.samples * self.ticks;
-                self.put(packet, PacketWriteEndInfo::EndStream, granule)?;
-            }
-        }
-        self.flush()
+    fn put_audio(&mut self, packets: Vec<Packet>) -> Result<(), AudioError> {
+        packets.into_iter().try_for_each(|packet| self.pages.write(packet))?;
+        self.pages.flush()
     }
 }
 
 impl<W: Write + Send> Sink for OggOpusSink<W> {
     fn write(&mut self, pcm: &[f32]) -> Result<(), AudioError> {
-        self.samples += pcm.len() as u64;
-        // The same limiter as 16-bit output, so that every format carries the same levels.
-        self.pending.extend(pcm.iter().map(|x| pcm::limit(*x)));
-        self.write_frames()?;
-        self.flush()
+        let mut packets = Vec::new();
+        self.coder.push(pcm, &mut packets)?;
+        self.put_audio(packets)
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), AudioError> {
-        self.write_last()
+        let mut packets = Vec::new();
+        self.coder.finish(&mut packets)?;
+        self.put_audio(packets)
     }
-}
-
-/// The encoder and its look-ahead in samples.
-///
-/// `Audio`, not `Voip`: the latter filters out the low end and emphasises formants to help poor telephone lines, which
-/// colours a voice that comes clean from the model. Measured at 32 kb/s on two 15 s recordings of read speech
-/// (2026-11): 18 and 12 dB of signal to coding noise against 8 and 7. In its speech modes, chosen up to some 50 kb/s,
-/// libopus delays by about 0.04 ms less than the look-ahead it states; above them the place is exact.
-fn encoder(sample_rate: u32, bitrate: i32) -> opus::Result<(Encoder, usize)> {
-    let mut encoder = Encoder::new(sample_rate, Channels::Mono, Application::Audio)?;
-    encoder.set_signal(Signal::Voice)?;
-    encoder.set_bitrate(Bitrate::Bits(bitrate))?;
-    encoder.set_vbr(true)?;
-    encoder.set_complexity(10)?;
-    let look_ahead = encoder.get_lookahead()?.max(0) as usize;
-    Ok((encoder, look_ahead))
 }
 
 /// RFC 7845 section 5.1.
@@ -195,21 +154,12 @@ fn comment_header() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Cursor;
 
-    /// Something like a voice: a gliding harmonic tone, swelling and fading three times a second.
-    fn voice(n: usize) -> Vec<f32> {
-        let mut phase = 0.0f32;
-        (0..n)
-            .map(|i| {
-                let t = i as f32 / 24_000.0;
-                phase += std::f32::consts::TAU * (160.0 + 40.0 * (t * 5.0).sin()) / 24_000.0;
-                let tone: f32 = (1..12).map(|h| (phase * h as f32).sin() / h as f32).sum();
-                tone * 0.25 * (0.55 + 0.45 * (t * 19.0).sin())
-            })
-            .collect()
-    }
+    use opus::Channels;
+
+    use super::*;
+    use crate::audio::test_signal::{correlation, voice};
 
     fn written(pcm: &[f32], chunk: usize, options: Options) -> Vec<u8> {
         let mut out = Vec::new();
@@ -243,11 +193,6 @@ mod tests {
         assert!(ended, "no end-of-stream page");
         assert!(end <= pcm.len() as u64 * 2, "the last position lies within the audio");
         pcm[(pre_skip / 2) as usize..(end / 2) as usize].to_vec()
-    }
-
-    fn correlation(a: &[f32], b: &[f32]) -> f32 {
-        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| (x * y) as f64).sum::<f64>();
-        (dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()) as f32
     }
 
     #[test]
@@ -308,7 +253,7 @@ mod tests {
             let options = Options { bitrate, ..Default::default() };
             OggOpusSink::new(Vec::new(), "x", rate, options).err().unwrap().to_string()
         };
-        assert!(new(22_050, 32_000).contains("sample rate: expected 8000"));
+        assert!(new(22_050, 32_000).contains("sample_rate: expected 8000"));
         assert!(new(24_000, 100).contains("bitrate: expected 6000 to 256000, found 100"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whole-buffer rate conversion, for speaker samples.
+//! Whole-buffer rate conversion, for speaker samples; streams have [`super::downsample`].
 
 use rubato::audioadapter_buffers::owned::InterleavedOwned;
 use rubato::{Fft, FixedSync, Resampler, WindowFunction};
@@ -31,7 +31,7 @@ pub fn resample(pcm: Vec<f32>, from: u32, to: u32) -> Result<Vec<f32>, AudioErro
     Ok(output)
 }
 
-fn gcd(a: u32, b: u32) -> u32 {
+pub(super) fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -15,9 +15,11 @@ macro_rules! tell_on_line {
     }};
 }
 
+pub mod bench;
 pub mod doctor;
 pub mod models;
 pub mod say;
+pub mod serve;
 pub mod voices;
 
 use std::io::IsTerminal;
@@ -40,11 +42,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Say(Box<say::Args>),
+    Serve(serve::Args),
     /// Draw a voice, tell what a voice is, write it as text
     Voices(voices::Args),
     /// Fetch, check and list models
     Models(models::Args),
     Doctor(doctor::Args),
+    Bench(Box<bench::Args>),
 }
 
 /// The program: parses the command line, runs one command, reports failure in one line.
@@ -69,9 +73,11 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Say(args) => say::run(*args),
+        Command::Serve(args) => serve::run(args),
         Command::Voices(args) => voices::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Bench(args) => bench::run(*args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -75,22 +75,17 @@ fn run_to(args: Args, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 /// What voices need of a model: its dimensions and statistics; the weights stay on disk.
-pub(super) struct Model {
-    pub(super) dir: PathBuf,
-    pub(super) dims: Dims,
+struct Model {
+    dir: PathBuf,
+    dims: Dims,
     stats: Option<SpeakerStats>,
 }
 
 impl Model {
-    pub(super) fn open(dir: &Path) -> anyhow::Result<Self> {
+    fn open(dir: &Path) -> anyhow::Result<Self> {
         let dims = Dims::load(dir)?;
         let stats = SpeakerStats::load(dir, &dims)?;
         Ok(Self { dir: dir.to_path_buf(), dims, stats })
-    }
-
-    /// Whether seeds mean a voice here.
-    pub(super) fn has_stats(&self) -> bool {
-        self.stats.is_some()
     }
 
     fn context<'a>(&'a self, text: Option<&'a str>) -> VoiceContext<'a> {

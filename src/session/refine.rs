@@ -1,13 +1,11 @@
 //! Text refinement: the model writes pauses and laughs into the text before it is spoken.
 
+use super::MAX_REFINE_TOKENS;
 use crate::engine::{Engine, EngineError, Row, StepOutcome};
 use crate::model::prompt::{DecodePath, Prompt};
 use crate::model::sampling::Sampling;
 use crate::model::tokenizer::{Tokenizer, TokenizerError};
 use crate::text::{RefineRejection, accept_refined};
-
-/// The Python package's limit.
-const MAX_TOKENS: usize = 384;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RefineError {
@@ -53,17 +51,22 @@ pub fn refine<E: Engine + ?Sized>(
             StepOutcome::End | StepOutcome::Full => break Ok(()),
             StepOutcome::Failed | StepOutcome::Codes(_) => break Err(RefineError::NotFinite),
         }
-        if ids.len() == MAX_TOKENS {
+        if ids.len() == MAX_REFINE_TOKENS {
             break Ok(());
         }
     };
     engine.release(slot)?;
     result?;
-    // From [break_0] up are tokens that steer and are not said.
-    ids.retain(|id| *id < tokenizer.specials.break_0);
-    let refined = tokenizer.decode(&ids)?;
+    let refined = words_of(tokenizer, ids)?;
     Ok(match accept_refined(text, &refined) {
         Ok(()) => Refined::Accepted(refined),
         Err(why) => Refined::Rejected { refined, why },
     })
+}
+
+/// The text of a refinement's tokens.
+pub(super) fn words_of(tokenizer: &Tokenizer, mut ids: Vec<u32>) -> Result<String, TokenizerError> {
+    // From [break_0] up are tokens that steer and are not said.
+    ids.retain(|id| *id < tokenizer.specials.break_0);
+    tokenizer.decode(&ids)
 }

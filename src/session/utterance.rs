@@ -5,16 +5,11 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
 
-use super::chunks::{ChunkPlan, Chunks};
+use super::{RETRIES, piece_seed};
+use crate::device::{ChunkPlan, Chunks};
 use crate::engine::{DecodeJob, Engine, EngineError, Row, Slot, StepOutcome};
 use crate::model::prompt::{DecodePath, Prompt, Sample};
-use crate::model::rng::derive_seed;
-use crate::model::sampling::{RngKind, Sampling};
-
-/// An empty result is tried this often again.
-const RETRIES: u32 = 2;
-/// Index of the first retry's seed; above any piece's.
-const RETRY_SEEDS: u32 = 1 << 31;
+use crate::model::sampling::Sampling;
 
 /// What is to be said, and how.
 pub struct Plan<'a> {
@@ -211,7 +206,7 @@ impl Run<'_> {
         let text = &self.plan.pieces[index];
         let sample = self.carried.as_ref().map(|(text, codes)| Sample { text, codes });
         let (prompt, cap) = (self.plan.prompt)(text, sample)?;
-        let seed = self.seed(index, retries);
+        let seed = piece_seed(&self.plan.sampling, index, retries);
         let sampling = Sampling { seed, ..self.plan.sampling.clone() };
         let row = Row { prompt: prompt.clone(), sampling, decode: self.plan.decode, made: Vec::new() };
         let slot = engine.prefill(vec![row])?[0];
@@ -227,16 +222,6 @@ impl Run<'_> {
         };
         let chunks = Chunks::new(self.plan.chunks, engine.lookahead(self.plan.decode));
         Ok(Piece { slot, prompt, chunks, cap, waiting: 0, end: None, report })
-    }
-
-    /// The reference mode gives every piece the same seed, as the Python package does.
-    fn seed(&self, index: usize, retries: u32) -> u64 {
-        let seed = self.plan.sampling.seed;
-        match self.plan.sampling.rng {
-            RngKind::Reference { .. } => seed.wrapping_add(u64::from(retries)),
-            RngKind::Counter if retries == 0 => derive_seed(seed, index as u32),
-            RngKind::Counter => derive_seed(derive_seed(seed, index as u32), RETRY_SEEDS + retries),
-        }
     }
 
     /// One step of every piece that has not ended.

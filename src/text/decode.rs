@@ -1,31 +1,41 @@
-//! Stage 1: characters that only look different become one character.
+//! Stage 1: characters that only look different become one character. Needs no look ahead.
+
+use std::ops::Range;
 
 use super::ChangeKind;
+use super::stage::Window;
 use super::unit::{Log, Unit, is_invisible};
 
-/// `raw` holds no NUL: the caller has refused it.
-pub(super) fn decode(raw: &str, log: &mut Log) -> Vec<Unit> {
-    let mut out = Vec::with_capacity(raw.len());
-    let mut chars = raw.char_indices().peekable();
-    while let Some((start, c)) = chars.next() {
-        let span = start..start + c.len_utf8();
-        if is_invisible(c) {
-            log.change(span, "", ChangeKind::Invisible);
-            continue;
+#[derive(Default)]
+pub(super) struct Decode {
+    pub log: Log,
+    /// Whether the character before was a carriage return, which makes a line feed a part of it.
+    after_return: bool,
+}
+
+impl Decode {
+    /// Takes these bytes of the text, which hold no NUL: the caller has refused it.
+    pub fn take(&mut self, raw: &str, bytes: Range<usize>, out: &mut Window) {
+        for (at, c) in raw[bytes.clone()].char_indices() {
+            let start = bytes.start + at;
+            let span = start..start + c.len_utf8();
+            let line_feed_of_return = std::mem::replace(&mut self.after_return, c == '\r') && c == '\n';
+            if is_invisible(c) {
+                self.log.change(raw, span, "", ChangeKind::Invisible);
+                continue;
+            }
+            let plain = match c {
+                '\n' if line_feed_of_return => continue,
+                '\r' | '\n' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
+                c if c.is_whitespace() || c.is_control() => ' ',
+                c => fold(c),
+            };
+            if plain != c && !plain.is_whitespace() {
+                self.log.change(raw, span.clone(), plain.encode_utf8(&mut [0; 4]), ChangeKind::Width);
+            }
+            out.push(Unit::char(plain, span));
         }
-        let next = chars.peek().map(|(_, c)| *c);
-        let plain = match c {
-            '\r' if next == Some('\n') => continue,
-            '\r' | '\n' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
-            c if c.is_whitespace() || c.is_control() => ' ',
-            c => fold(c),
-        };
-        if plain != c && !plain.is_whitespace() {
-            log.change(span.clone(), plain.encode_utf8(&mut [0; 4]), ChangeKind::Width);
-        }
-        out.push(Unit::char(plain, span));
     }
-    out
 }
 
 /// Full-width letters, digits and signs as ASCII. Full-width punctuation stays: it is Chinese punctuation.

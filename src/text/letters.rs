@@ -2,45 +2,60 @@
 
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
+use super::stage::{Context, More, Stage, Window};
 use super::unit::{Log, Unit, is_han, is_latin, is_word};
-use super::{ChangeKind, Language, Options, SkipReason, marks};
+use super::{ChangeKind, Language, SkipReason, marks};
 
-pub(super) fn filter(units: Vec<Unit>, options: &Options, log: &mut Log) -> Vec<Unit> {
-    let lower_all = !('A'..='Z').all(options.knows);
-    let mut out: Vec<Unit> = Vec::with_capacity(units.len());
-    for unit in units {
-        let Some(c) = unit.as_char() else {
-            out.push(unit);
-            continue;
+#[derive(Default)]
+pub(super) struct Letters {
+    pub log: Log,
+    after_word: bool,
+}
+
+impl Letters {
+    /// What follows belongs to no word before it.
+    pub fn restart(&mut self) {
+        self.after_word = false;
+    }
+}
+
+impl Stage for Letters {
+    fn step(&mut self, input: &Window, i: usize, context: &Context, out: &mut Window) -> Result<usize, More> {
+        let Some(unit) = input.at(i)? else {
+            return Ok(i + 1);
         };
-        if marks::role(c).is_some() {
+        let Some(c) = unit.as_char().filter(|c| marks::role(*c).is_none()) else {
+            self.after_word = false;
             out.push(unit);
-            continue;
-        }
-        match known_form(c, lower_all, options) {
+            return Ok(i + 1);
+        };
+        match known_form(c, context) {
             Some((form, folded)) => {
                 if folded {
-                    log.change(unit.span(), &form, ChangeKind::Accent);
+                    self.log.change(context.raw, unit.span(), &form, ChangeKind::Accent);
                 }
-                out.extend(form.chars().map(|c| Unit::char(c, unit.span())));
+                form.chars().for_each(|c| out.push(Unit::char(c, unit.span())));
+                self.after_word = true;
             }
-            None if is_combining_mark(c) && out.last().is_some_and(Unit::is_word) => {
-                log.change(unit.span(), "", ChangeKind::Accent);
+            None if is_combining_mark(c) && self.after_word => {
+                self.log.change(context.raw, unit.span(), "", ChangeKind::Accent);
             }
             None => {
                 let foreign = c.is_alphabetic() && !is_latin(c) && !is_han(c);
                 let why = if foreign { SkipReason::UnknownScript } else { SkipReason::UnknownCharacter };
-                log.skip(unit.span(), why);
+                self.log.skip(context.raw, unit.span(), why);
                 // What stood between two words still parts them.
                 out.push(Unit::char(' ', unit.span()));
+                self.after_word = false;
             }
         }
+        Ok(i + 1)
     }
-    out
 }
 
 /// `c` as the model knows it, and whether more than its case was changed.
-fn known_form(c: char, lower_all: bool, options: &Options) -> Option<(String, bool)> {
+fn known_form(c: char, context: &Context) -> Option<(String, bool)> {
+    let options = context.options;
     let known = |s: &str| !s.is_empty() && s.chars().all(|c| is_word(c) && (options.knows)(c));
     if is_han(c) {
         let form = c.to_string();
@@ -49,7 +64,7 @@ fn known_form(c: char, lower_all: bool, options: &Options) -> Option<(String, bo
     if !is_latin(c) && !c.is_ascii_digit() {
         return None;
     }
-    let cased = |s: &str| if lower_all { s.to_lowercase() } else { s.to_string() };
+    let cased = |s: &str| if context.facts.lower_all { s.to_lowercase() } else { s.to_string() };
     let form = cased(c.encode_utf8(&mut [0; 4]));
     if known(&form) {
         return Some((form, false));

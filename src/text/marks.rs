@@ -13,7 +13,10 @@
 //! A run of marks is one pause, the longest of them. No pause comes before the first word; a comma after the last one
 //! becomes a full stop. After Chinese the Chinese form is used, else the ASCII one, or whichever the model knows.
 
-use super::unit::{Log, Unit, char_at, char_before, is_han, is_latin};
+use std::ops::Range;
+
+use super::stage::{Context, More, Stage, Window};
+use super::unit::{Log, Unit, is_han, is_latin};
 use super::{ChangeKind, Options};
 
 /// What a character that is no letter does.
@@ -65,140 +68,155 @@ struct Gap {
     pause: Option<Pause>,
     parted: bool,
     lines: usize,
-    /// The units from the first to the last that were more than white space.
-    marks: Option<(usize, usize)>,
-    start: Option<usize>,
+    /// Raw bytes of all its units, `None` while it has none.
+    span: Option<Range<usize>>,
+    /// Raw bytes from the first to the last of its units that were more than white space.
+    marks: Option<Range<usize>>,
 }
 
-pub(super) fn tidy(units: Vec<Unit>, options: &Options, log: &mut Log) -> Vec<Unit> {
-    let mut tidier = Tidier { units: &units, options, log, out: Vec::with_capacity(units.len()), spoken: false };
-    let mut gap = Gap::default();
-    for (i, unit) in units.iter().enumerate() {
-        if !tidier.joins(i, &mut gap) {
-            tidier.close(std::mem::take(&mut gap), i);
-            tidier.spoken |= unit.is_word();
-            tidier.out.push(*unit);
-        }
-    }
-    tidier.close(gap, units.len());
-    tidier.out
-}
-
-struct Tidier<'a, 'b> {
-    units: &'a [Unit],
-    options: &'a Options<'a>,
-    log: &'a mut Log<'b>,
-    out: Vec<Unit>,
+#[derive(Default)]
+pub(super) struct Marks {
+    pub log: Log,
+    gap: Gap,
     /// Whether a word has been put out.
     spoken: bool,
+    /// Whether the last word put out was Chinese.
+    after_han: bool,
+    last: Option<Unit>,
 }
 
-impl Tidier<'_, '_> {
-    /// Takes unit `i` into the gap; `false` if it is a word or a tag.
-    fn joins(&self, i: usize, gap: &mut Gap) -> bool {
-        let Some(role) = self.units[i].as_char().and_then(role) else {
-            return false;
+impl Stage for Marks {
+    fn step(&mut self, input: &Window, i: usize, context: &Context, out: &mut Window) -> Result<usize, More> {
+        let Some(unit) = input.at(i)? else {
+            return Ok(i + 1);
         };
-        let role = match role {
-            Role::Depends => match self.depends(i) {
-                Some(role) => role,
-                None => return false,
-            },
-            role => role,
-        };
-        gap.start.get_or_insert(i);
+        match role_at(input, i, &unit, context)? {
+            Some(role) => self.widen(role, &unit),
+            None => {
+                self.close(Some(&unit), context, out);
+                self.put(unit, out);
+            }
+        }
+        Ok(i + 1)
+    }
+}
+
+/// The role of the unit at `i`; `None` if it is part of a word, or a tag.
+fn role_at(input: &Window, i: usize, unit: &Unit, context: &Context) -> Result<Option<Role>, More> {
+    match unit.as_char().and_then(|c| Some((c, role(c)?))) {
+        None => Ok(None),
+        Some((c, Role::Depends)) => depends(input, i, c, context),
+        Some((_, role)) => Ok(Some(role)),
+    }
+}
+
+/// What a hyphen, an apostrophe or a full stop does at `i`; `None` if it is part of a word.
+fn depends(input: &Window, i: usize, c: char, context: &Context) -> Result<Option<Role>, More> {
+    let (before, after) = (input.char_before(i, 1), input.char_at(i + 1)?);
+    let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric());
+    Ok(Some(match c {
+        '\'' if before.is_some_and(is_latin) && after.is_some_and(is_latin) => {
+            if (context.options.knows)('\'') {
+                return Ok(None);
+            }
+            Role::Silent
+        }
+        '\'' => Role::Boundary,
+        // Two or more full stops are an ellipsis.
+        '.' if before == Some('.') || after == Some('.') => Role::Pause(Pause::Comma),
+        '.' => Role::Pause(Pause::Stop),
+        '-' if before == Some('-') || after == Some('-') => Role::Pause(Pause::Comma),
+        '-' if word(before) || word(after) => Role::Boundary,
+        // A bullet at a line's start is none of the text's pauses; between words a spaced hyphen is a dash.
+        _ if before.is_none_or(|c| c == '\n') => Role::Silent,
+        _ => Role::Pause(Pause::Comma),
+    }))
+}
+
+impl Marks {
+    /// Puts out what is left where the text ends, and begins anew: the next word is the first one.
+    pub fn finish(&mut self, context: &Context, out: &mut Window) {
+        self.close(None, context, out);
+        *self = Self { log: std::mem::take(&mut self.log), ..Self::default() };
+    }
+
+    fn put(&mut self, unit: Unit, out: &mut Window) {
+        if unit.is_word() {
+            self.spoken = true;
+            self.after_han = unit.as_char().is_some_and(is_han);
+        }
+        self.last = Some(unit);
+        out.push(unit);
+    }
+
+    fn widen(&mut self, role: Role, unit: &Unit) {
+        let gap = &mut self.gap;
         match role {
-            Role::Space => gap.parted = true,
+            Role::Space | Role::Boundary => gap.parted = true,
             Role::NewLine => gap.lines += 1,
             Role::Pause(pause) => gap.pause = gap.pause.max(Some(pause)),
-            Role::Boundary => gap.parted = true,
             Role::Silent | Role::Depends => {}
         }
+        let to_here = |span: &Option<Range<usize>>| Some(span.as_ref().map_or(unit.start, |s| s.start)..unit.end);
+        gap.span = to_here(&gap.span);
         if !matches!(role, Role::Space | Role::NewLine) {
-            let first = gap.marks.map_or(i, |(first, _)| first);
-            gap.marks = Some((first, i));
+            gap.marks = to_here(&gap.marks);
         }
-        true
     }
 
-    /// What a hyphen, an apostrophe or a full stop does at `i`; `None` if it is part of a word.
-    fn depends(&self, i: usize) -> Option<Role> {
-        let (before, after) = (char_before(self.units, i), char_at(self.units, i + 1));
-        let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric());
-        Some(match self.units[i].as_char()? {
-            '\'' if before.is_some_and(is_latin) && after.is_some_and(is_latin) => {
-                if (self.options.knows)('\'') {
-                    return None;
-                }
-                Role::Silent
-            }
-            '\'' => Role::Boundary,
-            // Two or more full stops are an ellipsis.
-            '.' if before == Some('.') || after == Some('.') => Role::Pause(Pause::Comma),
-            '.' => Role::Pause(Pause::Stop),
-            '-' if before == Some('-') || after == Some('-') => Role::Pause(Pause::Comma),
-            '-' if word(before) || word(after) => Role::Boundary,
-            // A bullet at a line's start is none of the text's pauses; between words a spaced hyphen is a dash.
-            _ if before.is_none_or(|c| c == '\n') => Role::Silent,
-            _ => Role::Pause(Pause::Comma),
-        })
-    }
-
-    /// Puts out what the gap before unit `next` amounts to.
-    fn close(&mut self, gap: Gap, next: usize) {
-        let Some(start) = gap.start else {
+    /// Puts out what the gap before `next`, or before the end of the text, amounts to.
+    fn close(&mut self, next: Option<&Unit>, context: &Context, out: &mut Window) {
+        let gap = std::mem::take(&mut self.gap);
+        let Some(span) = gap.span else {
             return;
         };
-        let last = next == self.units.len();
-        let span = self.units[start].start..self.units[next - 1].end;
+        let at_end = next.is_none();
         let pause = gap.pause.max(match gap.lines {
             0 => None,
             1 => Some(Pause::Comma),
             _ => Some(Pause::Stop),
         });
         // A text that merely ends with a line's end has no pause of its own.
-        let pause = pause.filter(|_| self.spoken && !(last && gap.pause.is_none()));
-        let pause = if last { pause.map(|p| p.max(Pause::Stop)) } else { pause };
-        let han = |unit: Option<&Unit>| unit.and_then(Unit::as_char).is_some_and(is_han);
-        let after_han = han(self.out.iter().rev().find(|u| u.is_word()));
-        let mark = pause.and_then(|p| self.mark(p, after_han));
-        if let Some((first, last)) = gap.marks {
-            let span = self.units[first].start..self.units[last].end;
+        let pause = pause.filter(|_| self.spoken && !(at_end && gap.pause.is_none()));
+        let pause = if at_end { pause.map(|p| p.max(Pause::Stop)) } else { pause };
+        let mark = pause.and_then(|p| Self::mark(context.options, p, self.after_han));
+        if let Some(span) = gap.marks {
             let to = mark.map(String::from).unwrap_or_default();
-            if self.log.raw(span.clone()) != to {
-                self.log.change(span, &to, ChangeKind::Punctuation);
+            if context.raw[span.clone()] != to {
+                self.log.change(context.raw, span, &to, ChangeKind::Punctuation);
             }
         }
         let parted = gap.parted || gap.lines > 0 || gap.pause.is_some();
         // Chinese and tags need no room.
         let solid = |unit: Option<&Unit>| unit.is_some_and(|u| u.as_char().is_none_or(is_han));
-        let (after, before) = (self.out.last(), self.units.get(next));
         let space = match mark {
             // Full-width marks bring their own room.
-            Some(mark) => mark.is_ascii() && !solid(before),
-            None => parted && after.is_some() && !(solid(after) && solid(before)),
+            Some(mark) => mark.is_ascii() && !solid(next),
+            None => parted && self.last.is_some() && !(solid(self.last.as_ref()) && solid(next)),
         };
-        self.out.extend(mark.map(|c| Unit::char(c, span.clone())));
-        if space && !last {
-            self.out.push(Unit::char(' ', span));
+        if let Some(c) = mark {
+            self.put(Unit::char(c, span.clone()), out);
+        }
+        if space && !at_end {
+            self.put(Unit::char(' ', span), out);
         }
     }
 
     /// The mark for a pause, in the form that fits and that the model knows.
-    fn mark(&self, pause: Pause, after_han: bool) -> Option<char> {
+    fn mark(options: &Options, pause: Pause, after_han: bool) -> Option<char> {
         let forms = match pause {
             Pause::Enumeration => "、，,",
             Pause::Comma => "，,",
             Pause::Stop => "。.",
             Pause::Question => "？?",
         };
-        let known = |c: &char| (self.options.knows)(*c);
+        let known = |c: &char| (options.knows)(*c);
         let found = match after_han {
             true => forms.chars().find(known),
             false => forms.chars().rev().find(known),
         };
         match pause {
-            Pause::Question => found.or_else(|| self.mark(Pause::Stop, after_han)),
+            Pause::Question => found.or_else(|| Self::mark(options, Pause::Stop, after_han)),
             _ => found,
         }
     }

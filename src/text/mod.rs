@@ -1,6 +1,6 @@
 //! Raw text -> spoken text -> pieces. A leaf: knows no model weights and no web.
 //!
-//! The text is held as a row of units, each a character to speak, or a control tag, with the bytes of the raw text
+//! The text is a row of units, each a character to speak, or a control tag, with the bytes of the raw text
 //! it stands for. Each stage turns one row into the next and notes what it changed or left out, so that the reply can
 //! say which source text became what. The stages, in order:
 //!
@@ -11,7 +11,10 @@
 //! 5. `letters`: what is no letter the model knows is folded, or skipped and reported;
 //! 6. `marks`: punctuation to the few marks the models know, spaces tidied;
 //! 7. `split`: pieces of a length the model speaks well, at sentence, then clause ends.
+//!
+//! All of them run while the text arrives: [`Intake`] says how.
 
+pub mod intake;
 pub mod numbers;
 pub mod refine;
 
@@ -21,14 +24,14 @@ mod marks;
 mod readings;
 mod shorthand;
 mod split;
+mod stage;
 mod tags;
 mod unit;
 
 use std::ops::Range;
 
+pub use intake::Intake;
 pub use refine::{RefineRejection, accept_refined, same_words};
-
-use unit::{Log, Symbol, Unit};
 
 /// Control tags allowed in text, without their brackets.
 pub const TEXT_TAGS: [&str; 3] = ["laugh", "uv_break", "lbreak"];
@@ -37,6 +40,9 @@ pub const TEXT_TAGS: [&str; 3] = ["laugh", "uv_break", "lbreak"];
 pub enum TextError {
     #[error("text: byte {at}: expected text, found a NUL character")]
     Nul { at: usize },
+    /// In Unicode code points; `found` with the text that was refused.
+    #[error("text: expected at most {limit} characters, found {found}")]
+    TooLong { limit: usize, found: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -109,14 +115,20 @@ impl<'a> Options<'a> {
 pub struct Piece {
     /// What the model is given: known characters, spaces and allowed tags. All pieces joined are the spoken text.
     pub text: String,
-    /// Bytes of the raw text it stands for. Each piece begins where the one before ends; together they are the whole.
+    /// Bytes of the raw text it stands for. Each piece begins where the one before ends; together they are the
+    /// whole, save what has no word after a flush.
     pub span: Range<usize>,
+    /// The same in Unicode code points.
+    pub chars: Range<usize>,
 }
 
 /// A stretch of raw text that is spoken as something else. Lower-casing is not reported.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Change {
+    /// Bytes of the raw text.
     pub span: Range<usize>,
+    /// The same in Unicode code points.
+    pub chars: Range<usize>,
     pub from: String,
     pub to: String,
     pub kind: ChangeKind,
@@ -140,7 +152,10 @@ pub enum ChangeKind {
 /// A stretch of raw text that is not spoken.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Skip {
+    /// Bytes of the raw text.
     pub span: Range<usize>,
+    /// The same in Unicode code points.
+    pub chars: Range<usize>,
     pub text: String,
     pub why: SkipReason,
 }
@@ -172,7 +187,7 @@ impl std::fmt::Display for SkipReason {
 /// Text made ready for the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Prepared {
-    /// Empty when there is nothing to say.
+    /// Empty when there is nothing to say. As [`Intake::finish`] returns it: the last ones only.
     pub pieces: Vec<Piece>,
     /// In the order of the raw text.
     pub rewritten: Vec<Change>,
@@ -191,61 +206,11 @@ impl Prepared {
 
 /// Makes raw text ready for the model; see the module documentation. Takes time linear in the text.
 pub fn prepare(raw: &str, options: &Options) -> Result<Prepared, TextError> {
-    if let Some(at) = raw.find('\0') {
-        return Err(TextError::Nul { at });
-    }
-    if options.raw {
-        return Ok(verbatim(raw));
-    }
-    let mut log = Log::new(raw);
-    let units = normalise(raw, options, &mut log);
-    let (rewritten, skipped) = log.into_sorted();
-    let nothing_to_say = !units.iter().any(Unit::is_word);
-    let pieces = if nothing_to_say { Vec::new() } else { pieces(raw, &units, options) };
-    Ok(Prepared { pieces, rewritten, skipped, nothing_to_say })
-}
-
-fn normalise(raw: &str, options: &Options, log: &mut Log) -> Vec<Unit> {
-    let units = decode::decode(raw, log);
-    let units = tags::tags(units, options, log);
-    let units = shorthand::expand(units, options, log);
-    let units = readings::read(units, options, log);
-    let units = letters::filter(units, options, log);
-    marks::tidy(units, options, log)
-}
-
-fn verbatim(raw: &str) -> Prepared {
-    let nothing_to_say = raw.trim().is_empty();
-    let piece = Piece { text: raw.to_string(), span: 0..raw.len() };
-    Prepared { pieces: if nothing_to_say { vec![] } else { vec![piece] }, nothing_to_say, ..Default::default() }
-}
-
-fn pieces(raw: &str, units: &[Unit], options: &Options) -> Vec<Piece> {
-    let ranges = split::split(units, options.limits);
-    let mut start = 0;
-    let mut out = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        // Only a number too long for one piece is cut inside: its raw digits all go to the first.
-        let end = units.get(range.end).map_or(raw.len(), |next| next.start).max(start);
-        out.push(Piece { text: text_of(&units[range], options), span: start..end });
-        start = end;
-    }
-    out
-}
-
-fn text_of(units: &[Unit], options: &Options) -> String {
-    let mut out = String::new();
-    for unit in units {
-        match unit.symbol {
-            Symbol::Char(c) => out.push(c),
-            Symbol::Tag(i) => {
-                out.push('[');
-                out.push_str(options.tags[i]);
-                out.push(']');
-            }
-        }
-    }
-    out
+    let mut intake = Intake::new(usize::MAX);
+    let mut pieces = intake.push(raw, options)?;
+    let mut prepared = intake.finish(options);
+    pieces.append(&mut prepared.pieces);
+    Ok(Prepared { pieces, ..prepared })
 }
 
 #[cfg(test)]

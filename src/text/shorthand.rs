@@ -1,8 +1,9 @@
 //! Stage 3: abbreviations and initials, whose full stops end no sentence. Split follows, so what is spelt out here
 //! cannot be cut there.
 
-use super::unit::{Log, Unit, char_at, char_before, is_latin};
-use super::{ChangeKind, Language, Options};
+use super::stage::{Context, More, Stage, Window};
+use super::unit::{Log, Unit, is_latin};
+use super::{ChangeKind, Language};
 
 /// What may follow an abbreviation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,94 +39,143 @@ const ABBREVIATIONS: [(&str, &str, Follow); 17] = [
     ("p.", "page", Follow::Number),
 ];
 
-pub(super) fn expand(units: Vec<Unit>, options: &Options, log: &mut Log) -> Vec<Unit> {
-    if !options.languages.contains(&Language::English) {
-        return units;
+pub(super) struct Shorthand {
+    pub log: Log,
+    /// Whether the word before was a name: a capital, or an initial. A text may begin with an initial.
+    after_name: bool,
+}
+
+impl Default for Shorthand {
+    fn default() -> Self {
+        Self { log: Log::default(), after_name: true }
     }
-    let mut out = Vec::with_capacity(units.len());
-    // Whether the word before was a name: a capital, or an initial.
-    let mut after_name = true;
-    let mut i = 0;
-    while let Some(&unit) = units.get(i) {
+}
+
+impl Shorthand {
+    /// A sentence begins, whatever came before.
+    pub fn restart(&mut self) {
+        self.after_name = true;
+    }
+}
+
+impl Stage for Shorthand {
+    fn step(&mut self, input: &Window, i: usize, context: &Context, out: &mut Window) -> Result<usize, More> {
+        let Some(unit) = input.at(i)? else {
+            return Ok(i + 1);
+        };
+        if !context.options.languages.contains(&Language::English) {
+            out.push(unit);
+            return Ok(i + 1);
+        }
         let starts_word = unit.as_char().is_some_and(|c| c.is_ascii_alphabetic())
-            && !char_before(&units, i).is_some_and(|c| is_latin(c) || c.is_ascii_digit() || c == '\'');
-        let found =
-            if starts_word { abbreviation(&units, i).or_else(|| initials(&units, i, after_name)) } else { None };
+            && !input.char_before(i, 1).is_some_and(|c| is_latin(c) || c.is_ascii_digit() || c == '\'');
+        let found = match starts_word {
+            true => match abbreviation(input, i)? {
+                None => initials(input, i, self.after_name)?,
+                found => found,
+            },
+            false => None,
+        };
         let Some((text, end, keeps_stop)) = found else {
             match unit.as_char() {
-                Some(c) if starts_word => after_name = c.is_ascii_uppercase(),
+                Some(c) if starts_word => self.after_name = c.is_ascii_uppercase(),
                 // A sentence may begin with an initial.
-                Some('.' | '!' | '?' | '\n' | '。' | '！' | '？') => after_name = true,
+                Some('.' | '!' | '?' | '\n' | '。' | '！' | '？') => self.after_name = true,
                 _ => {}
             }
             out.push(unit);
-            i += 1;
-            continue;
+            return Ok(i + 1);
         };
-        let span = unit.start..units[end - 1].end;
-        log.change(span.clone(), &text, ChangeKind::Abbreviation);
-        out.extend(text.chars().map(|c| Unit::char(c, span.clone())));
+        let last = input.at(end - 1)?.unwrap_or(unit);
+        let span = unit.start..last.end;
+        self.log.change(context.raw, span.clone(), &text, ChangeKind::Abbreviation);
+        text.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
         if keeps_stop {
-            out.push(units[end - 1]);
+            out.push(last);
         }
-        after_name = true;
-        i = end;
+        self.after_name = true;
+        Ok(end)
     }
-    out
 }
 
-/// What stands at `i` and where it ends, if it is in the table; and whether its last full stop is a sentence's.
-fn abbreviation(units: &[Unit], i: usize) -> Option<(String, usize, bool)> {
-    ABBREVIATIONS.iter().find_map(|(short, long, follow)| {
+/// What stands for a shorthand, where that ends, and whether its last full stop is a sentence's.
+type Found = (String, usize, bool);
+
+/// What stands at `i`, if it is in the table.
+fn abbreviation(input: &Window, i: usize) -> Result<Option<Found>, More> {
+    for (short, long, follow) in ABBREVIATIONS {
         let end = i + short.len();
-        let same = |(k, c): (usize, char)| char_at(units, i + k).is_some_and(|u| u.to_ascii_lowercase() == c);
-        if !short.chars().enumerate().all(same)
-            || char_at(units, end).is_some_and(|c| is_latin(c) || c.is_ascii_digit())
-        {
-            return None;
+        if !is_written(input, i, short)? || input.char_at(end)?.is_some_and(|c| is_latin(c) || c.is_ascii_digit()) {
+            continue;
         }
-        let next = next_visible(units, end);
+        let next = next_visible(input, end)?;
         let keeps = match follow {
-            Follow::Word if next.is_none() => return None,
+            Follow::Word if next.is_none() => continue,
             Follow::Word => false,
             Follow::Any => next.is_none_or(|c| c.is_ascii_uppercase()),
-            Follow::Number if !next.is_some_and(|c| c.is_ascii_digit()) => return None,
+            Follow::Number if !next.is_some_and(|c| c.is_ascii_digit()) => continue,
             Follow::Number => false,
         };
-        Some((long.to_string(), end, keeps))
-    })
+        return Ok(Some((long.to_string(), end, keeps)));
+    }
+    Ok(None)
+}
+
+/// Whether `short`, in either case, stands at `i`.
+fn is_written(input: &Window, i: usize, short: &str) -> Result<bool, More> {
+    for (k, c) in short.chars().enumerate() {
+        if input.char_at(i + k)?.is_none_or(|u| u.to_ascii_lowercase() != c) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// `U.S.`, `J. R. R. Tolkien`: single letters with full stops.
-fn initials(units: &[Unit], i: usize, after_name: bool) -> Option<(String, usize, bool)> {
-    let letter = |k| char_at(units, k).filter(|c| c.is_ascii_alphabetic());
-    let dotted = |k| letter(k).filter(|_| char_at(units, k + 1) == Some('.'));
-    let first = dotted(i)?;
+fn initials(input: &Window, i: usize, after_name: bool) -> Result<Option<Found>, More> {
+    let letter = |k| Ok(input.char_at(k)?.filter(|c| c.is_ascii_alphabetic()));
+    let dotted = |k| match letter(k)? {
+        Some(c) if input.char_at(k + 1)? == Some('.') => Ok(Some(c)),
+        _ => Ok(None),
+    };
+    let Some(first) = dotted(i)? else {
+        return Ok(None);
+    };
     let mut text = first.to_string();
     let mut end = i + 2;
-    while let Some(c) = dotted(end).filter(|_| end < i + 2 * MAX_INITIALS) {
+    while end < i + 2 * MAX_INITIALS
+        && let Some(c) = dotted(end)?
+    {
         text.push(' ');
         text.push(c);
         end += 2;
     }
     // "a.com" is no initial, nor is the "b.c" of "a.b.com".
-    if letter(end).is_some() && end < i + 2 * MAX_INITIALS {
-        return None;
+    if letter(end)?.is_some() && end < i + 2 * MAX_INITIALS {
+        return Ok(None);
     }
-    if letter(end).is_some() {
+    if letter(end)?.is_some() {
         text.push(' ');
     }
-    let next = next_visible(units, end);
+    let next = next_visible(input, end)?;
     if end > i + 2 {
         // "at 5 p.m. Then": a sentence ends. "the U.S. Army": none does, far more often than not.
-        return Some((text, end, next.is_none_or(|c| c.is_ascii_uppercase() && first.is_ascii_lowercase())));
+        let keeps = next.is_none_or(|c| c.is_ascii_uppercase() && first.is_ascii_lowercase());
+        return Ok(Some((text, end, keeps)));
     }
-    let before_name = char_at(units, end) == Some(' ') && next.is_some_and(|c| c.is_ascii_uppercase());
+    let before_name = input.char_at(end)? == Some(' ') && next.is_some_and(|c| c.is_ascii_uppercase());
     // "I." is the pronoun far more often than a name.
-    (first.is_ascii_uppercase() && first != 'I' && after_name && before_name).then_some((text, end, false))
+    let is_initial = first.is_ascii_uppercase() && first != 'I' && after_name && before_name;
+    Ok(is_initial.then_some((text, end, false)))
 }
 
 /// The first character from `i` on that is no space; a line's end counts as the text's.
-fn next_visible(units: &[Unit], i: usize) -> Option<char> {
-    (i..i + 4).map_while(|k| char_at(units, k)).find(|c| *c != ' ').filter(|c| *c != '\n')
+fn next_visible(input: &Window, i: usize) -> Result<Option<char>, More> {
+    for k in i..i + 4 {
+        match input.char_at(k)? {
+            Some(' ') => {}
+            found => return Ok(found.filter(|c| *c != '\n')),
+        }
+    }
+    Ok(None)
 }

@@ -1,16 +1,35 @@
-//! Stage 7: pieces. At sentence ends; a sentence that is too long at clause ends; a clause that is too long between
-//! words, in parts of about equal length; and only if even that is impossible inside a number or a word.
+//! Stage 7: pieces, made while the text arrives.
 //!
-//! The first piece of a long text is its first sentence, so that its audio can begin early. A piece of one word or three
-//! letters is not spoken alone where it has a neighbour: the models stumble over such texts.
-
-use std::ops::Range;
+//! The first piece is the first sentence, so that its audio can begin early. Later ones hold as many sentences as their
+//! limit allows, and the limit grows: a slow writer does not starve the listener, a fast one gets long natural pieces.
+//! A sentence over its piece's limit is cut at a clause end; where it has none, between words; and only if even that is
+//! impossible inside a number or a word.
+//!
+//! One word or three letters, and tags without a word, are not spoken alone where they have a neighbour: the models
+//! stumble over such texts. So a piece ends only when enough is seen of what follows it, save for the first one, which
+//! does not wait for more than the beginning of a word.
 
 use super::Limits;
 use super::unit::{Unit, is_han};
 
-/// A text that fills no more than this of a piece is one: starting with less would not make its audio come earlier.
-const WHOLE: f32 = 0.5;
+/// Up to how many seconds sentences are joined, from the second piece on; beyond these, up to the longest piece.
+const JOIN_SECONDS: [f32; 2] = [5.0, 10.0];
+
+/// The first so many pieces are no longer than this, in seconds, if the text can be cut.
+const EARLY_PIECES: usize = 3;
+const EARLY_SECONDS: f32 = 10.0;
+
+/// A piece this full ends with its sentence, and does not wait to see whether the next one fits.
+const FULL: f32 = 0.75;
+
+/// A clause end is a place to cut where the piece is at least this full.
+const CLAUSE_FROM: f32 = 0.5;
+
+/// A sentence without a clause end is cut when it is seen to be this long, or when it ends.
+const FORCED_FROM: f32 = 1.5;
+
+/// What takes this long to say is no orphan, however few its words.
+const ORPHAN_SECONDS: f32 = 2.0;
 
 const SECONDS_PER_HAN: f32 = 1.0 / 4.0;
 const SECONDS_PER_CHAR: f32 = 1.0 / 15.0;
@@ -19,6 +38,8 @@ const SECONDS_PER_TAG: f32 = 0.3;
 /// How good a place for a piece to end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Break {
+    /// Before a mark or a space, which belong to the piece before.
+    Never,
     /// Between any two characters.
     Any,
     /// Between the words of one number.
@@ -28,79 +49,128 @@ enum Break {
     Sentence,
 }
 
-/// The pieces as ranges of units: in order, without gaps, none empty. `units` is tidied text with at least one word.
-pub(super) fn split(units: &[Unit], limits: Limits) -> Vec<Range<usize>> {
-    let text = Measured::new(units, limits);
-    if text.fill(0..units.len()) <= WHOLE {
-        return std::iter::once(0..units.len()).collect();
-    }
-    let mut atoms = Vec::new();
-    let mut start = 0;
-    for end in 1..=units.len() {
-        if text.break_at(end) == Break::Sentence {
-            text.cut(start..end, &mut atoms);
-            start = end;
-        }
-    }
-    text.pack(&atoms)
+/// Speaking time, words and letters up to some unit.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    seconds: f32,
+    words: usize,
+    letters: usize,
 }
 
-struct Measured<'a> {
-    units: &'a [Unit],
-    limits: Limits,
-    /// Speaking time, words and letters of the first n units.
-    seconds: Vec<f32>,
-    words: Vec<usize>,
-    letters: Vec<usize>,
+/// A piece: its units, and the byte where the next one begins, `None` if nothing has followed.
+pub(super) struct Cut {
+    pub units: Vec<Unit>,
+    pub next: Option<usize>,
 }
 
-impl<'a> Measured<'a> {
-    fn new(units: &'a [Unit], limits: Limits) -> Self {
-        let (mut seconds, mut words, mut letters) = (vec![0.0], vec![0], vec![0]);
-        let (mut s, mut w, mut l) = (0.0f64, 0, 0);
-        let mut in_word = false;
-        for unit in units {
-            let c = unit.as_char();
-            let han = c.is_some_and(is_han);
-            let letter = unit.is_word();
-            s += f64::from(match c {
-                None => SECONDS_PER_TAG,
-                Some(_) if han => SECONDS_PER_HAN,
-                Some(_) => SECONDS_PER_CHAR,
-            });
-            let goes_on = in_word && (letter || c == Some('\''));
-            w += usize::from(han || (letter && !goes_on));
-            l += usize::from(letter);
-            in_word = !han && (letter || goes_on);
-            seconds.push(s as f32);
-            words.push(w);
-            letters.push(l);
+/// The piece being made.
+#[derive(Default)]
+pub(super) struct Splitter {
+    /// How many pieces came before.
+    index: usize,
+    /// Whether the text so far has a word. Until then everything is kept: no text of tags and marks alone is spoken.
+    spoken: bool,
+    units: Vec<Unit>,
+    /// What ending before each unit would be, and the sums up to it.
+    breaks: Vec<Break>,
+    sums: Vec<Sum>,
+    total: Sum,
+    in_word: bool,
+    /// Where the sentence begins that is being added, orphans before it not counted.
+    base: usize,
+    /// The last sentence end at which the piece could end.
+    sentence: Option<usize>,
+    /// Whether the sentence is over the limit, and has no clause end to cut it at.
+    over: bool,
+    /// Where the piece ends, once enough is seen of what follows.
+    agreed: Option<usize>,
+}
+
+impl Splitter {
+    /// Takes the next unit of tidied text; hands out the pieces that are certain now.
+    pub fn push(&mut self, unit: Unit, limits: Limits, out: &mut Vec<Cut>) {
+        if !self.spoken {
+            self.units.push(unit);
+            if unit.is_word() {
+                self.spoken = true;
+                let held = std::mem::take(&mut self.units);
+                self.feed(held, limits, out);
+            }
+            return;
         }
-        Self { units, limits, seconds, words, letters }
+        self.add(unit);
+        if let Some(end) = self.end(limits) {
+            let rest = self.cut(end, out);
+            self.feed(rest, limits, out);
+        }
     }
 
-    /// How full a piece of these units is; above 1 it is too long.
-    fn fill(&self, range: Range<usize>) -> f32 {
-        let seconds = (self.seconds[range.end] - self.seconds[range.start]) / self.limits.max_seconds.max(0.1);
-        let words = (self.words[range.end] - self.words[range.start]) as f32;
-        self.limits.max_words.map_or(seconds, |max| seconds.max(words / max.max(1) as f32))
+    /// The text ends here: hands out the rest, and begins anew. Without a word there is nothing to say, and what tags
+    /// there were wait for the words that follow.
+    pub fn finish(&mut self, limits: Limits, out: &mut Vec<Cut>) {
+        if !self.spoken {
+            return;
+        }
+        while let Some(end) = self.last_cut(limits) {
+            let rest = self.cut(end, out);
+            self.feed(rest, limits, out);
+        }
+        let units = std::mem::take(&mut self.units);
+        if !units.is_empty() {
+            out.push(Cut { units, next: None });
+        }
+        *self = Self::default();
     }
 
-    fn is_orphan(&self, range: &Range<usize>) -> bool {
-        self.words[range.end] - self.words[range.start] <= 1 || self.letters[range.end] - self.letters[range.start] <= 3
+    fn feed(&mut self, units: Vec<Unit>, limits: Limits, out: &mut Vec<Cut>) {
+        let mut waiting = units;
+        waiting.reverse();
+        while let Some(unit) = waiting.pop() {
+            self.add(unit);
+            if let Some(end) = self.end(limits) {
+                let rest = self.cut(end, out);
+                waiting.extend(rest.into_iter().rev());
+            }
+        }
     }
 
-    /// What a piece's end before unit `i` (or at the text's end) would be.
-    fn break_at(&self, i: usize) -> Break {
-        let (Some(next), Some(before)) = (self.units.get(i), i.checked_sub(1).map(|k| self.units[k])) else {
-            return Break::Sentence;
+    /// Hands out the units before `end` as a piece; returns the others.
+    fn cut(&mut self, end: usize, out: &mut Vec<Cut>) -> Vec<Unit> {
+        let rest = self.units.split_off(end);
+        let units = std::mem::take(&mut self.units);
+        out.push(Cut { units, next: rest.first().map(|u| u.start) });
+        *self = Self { index: self.index + 1, spoken: true, ..Self::default() };
+        rest
+    }
+
+    fn add(&mut self, unit: Unit) {
+        self.breaks.push(self.break_before(&unit));
+        self.sums.push(self.total);
+        let c = unit.as_char();
+        let han = c.is_some_and(is_han);
+        let letter = unit.is_word();
+        let goes_on = self.in_word && (letter || c == Some('\''));
+        self.total.seconds += match c {
+            None => SECONDS_PER_TAG,
+            Some(_) if han => SECONDS_PER_HAN,
+            Some(_) => SECONDS_PER_CHAR,
         };
-        // A space belongs to the piece before it.
-        if next.as_char() == Some(' ') {
-            return Break::Any;
+        self.total.words += usize::from(han || (letter && !goes_on));
+        self.total.letters += usize::from(letter);
+        self.in_word = !han && (letter || goes_on);
+        self.units.push(unit);
+    }
+
+    fn break_before(&self, next: &Unit) -> Break {
+        let Some(before) = self.units.last() else {
+            return Break::Never;
+        };
+        if next.as_char().is_some() && !next.is_word() {
+            return Break::Never;
         }
         let spaced = before.as_char() == Some(' ');
-        let mark = if spaced { i.checked_sub(2).map(|k| self.units[k]) } else { Some(before) };
+        let mark = if spaced { self.units.iter().nth_back(1) } else { Some(before) };
+        let han = |u: &Unit| u.as_char().is_some_and(is_han);
         match mark.and_then(|m| m.as_char()) {
             Some('.' | '。' | '?' | '？') => Break::Sentence,
             Some(',' | '，' | '、') => Break::Clause,
@@ -111,60 +181,130 @@ impl<'a> Measured<'a> {
                     Break::Any
                 }
             }
-            _ if spaced || before.as_char().is_some_and(is_han) || next.as_char().is_some_and(is_han) => Break::Word,
+            _ if spaced || han(before) || han(next) => Break::Word,
             _ => Break::Any,
         }
     }
 
-    /// Cuts a sentence into parts that are not too long.
-    fn cut(&self, range: Range<usize>, out: &mut Vec<Range<usize>>) {
-        let mut start = range.start;
-        while start < range.end {
-            let fill = self.fill(start..range.end);
-            if fill <= 1.0 {
-                out.push(start..range.end);
-                return;
-            }
-            let end = self.best_end(start, range.end, fill / fill.ceil());
-            out.push(start..end);
-            start = end;
+    /// Where the piece ends, if that is certain.
+    fn end(&mut self, limits: Limits) -> Option<usize> {
+        if self.agreed.is_none() {
+            self.agreed = self.agree(limits);
         }
+        let end = self.agreed?;
+        let rest = self.units.len();
+        let early = self.index == 0 && self.breaks[end] == Break::Sentence && self.sum(end, rest).words > 0;
+        let settled = early || !self.is_orphan(end, rest);
+        settled.then_some(end)
     }
 
-    /// Where the part from `start` should end: at the best kind of break, of those nearest to the wanted fill.
-    fn best_end(&self, start: usize, limit: usize, wanted: f32) -> usize {
-        let mut best: Option<(Break, f32, usize)> = None;
-        for end in start + 1..limit {
-            let fill = self.fill(start..end);
-            if fill > 1.0 {
-                break;
+    /// Where the piece is to end, now that a unit was added.
+    fn agree(&mut self, limits: Limits) -> Option<usize> {
+        let (join, most) = self.limits(limits);
+        let len = self.units.len();
+        let last = len - 1;
+        if self.breaks[last] == Break::Sentence {
+            if self.is_orphan(0, last) {
+                (self.base, self.over) = (last, false);
+                return None;
             }
-            let kind = self.break_at(end);
-            let far = (fill - wanted).abs();
+            if self.over {
+                // One that is too long by a word, after orphans, stays whole if it cannot be cut well.
+                return self.best_end(last, true, most).or(Some(last));
+            }
+            if self.index == 0 || fill(self.sum(0, last), join) >= FULL {
+                return Some(last);
+            }
+            self.sentence = Some(last);
+        }
+        if self.sentence.is_some() {
+            return self.sentence.filter(|_| fill(self.sum(0, len), join) > 1.0);
+        }
+        let full = fill(self.sum(self.base, len), most);
+        if full > 1.0 && !self.over {
+            self.over = true;
+            return self.clause_end(most);
+        }
+        if full > FORCED_FROM {
+            return self.best_end(last, false, most);
+        }
+        None
+    }
+
+    /// Where to cut before the end of the text, if what is left is more than one piece.
+    fn last_cut(&self, limits: Limits) -> Option<usize> {
+        let (_, most) = self.limits(limits);
+        let len = self.units.len();
+        if self.agreed.is_some() || self.sentence.is_some() || fill(self.sum(self.base, len), most) <= 1.0 {
+            return None;
+        }
+        self.best_end(len, true, most)
+    }
+
+    /// Up to where sentences are joined, and from where a sentence is cut.
+    fn limits(&self, limits: Limits) -> (Limits, Limits) {
+        let most = limits.max_seconds.max(0.1);
+        let join = self.index.checked_sub(1).and_then(|i| JOIN_SECONDS.get(i)).copied().unwrap_or(most);
+        let cut = if self.index < EARLY_PIECES { EARLY_SECONDS } else { most };
+        let limited = |seconds: f32| Limits { max_seconds: seconds.min(most), ..limits };
+        (limited(join), limited(cut))
+    }
+
+    fn sum(&self, start: usize, end: usize) -> Sum {
+        let at = |i| self.sums.get(i).copied().unwrap_or(self.total);
+        let (from, to) = (at(start), at(end));
+        Sum { seconds: to.seconds - from.seconds, words: to.words - from.words, letters: to.letters - from.letters }
+    }
+
+    fn is_orphan(&self, start: usize, end: usize) -> bool {
+        let sum = self.sum(start, end);
+        (sum.words <= 1 || sum.letters <= 3) && sum.seconds < ORPHAN_SECONDS
+    }
+
+    /// The clause end nearest to a full piece's middle of the allowed fill.
+    fn clause_end(&self, most: Limits) -> Option<usize> {
+        let far = |end: usize| {
+            let full = fill(self.sum(self.base, end), most);
+            (CLAUSE_FROM..=1.0).contains(&full).then_some((full - FULL).abs())
+        };
+        let ends =
+            (self.base + 1..self.units.len()).filter(|i| self.breaks[*i] == Break::Clause && !self.is_orphan(0, *i));
+        ends.filter_map(|i| Some((far(i)?, i))).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
+    }
+
+    /// Where to cut the sentence before `limit`, which is its end if `ended`: at the best kind of break, of those the
+    /// nearest to the wanted fill. That is half of a sentence that ends, and else as much as a piece may hold.
+    fn best_end(&self, limit: usize, ended: bool, most: Limits) -> Option<usize> {
+        let whole = fill(self.sum(self.base, limit), most);
+        let wanted = if ended { whole / whole.ceil().max(1.0) } else { 1.0 };
+        let leaves_orphan = |end: usize| self.is_orphan(0, end) || (ended && self.is_orphan(end, limit));
+        let mut best: Option<(Break, f32, usize)> = None;
+        let mut beyond: Option<(Break, usize)> = None;
+        for end in (self.base + 1..limit).filter(|end| !leaves_orphan(*end)) {
+            let kind = self.breaks[end];
+            if kind == Break::Never {
+                continue;
+            }
+            let full = fill(self.sum(self.base, end), most);
+            if full > 1.0 {
+                // Only limits of a few letters leave no place within them.
+                let better = beyond.is_none_or(|(k, _)| k < Break::Word && kind >= Break::Word);
+                beyond = if better { Some((kind, end)) } else { beyond };
+                continue;
+            }
+            let far = (full - wanted).abs();
             // A clause end is worth going out of the way for, but not a part under half of what is wanted.
-            let kind = if kind == Break::Clause && fill < wanted * 0.5 { Break::Word } else { kind };
+            let kind = if kind == Break::Clause && full < wanted * 0.5 { Break::Word } else { kind };
             if best.is_none_or(|(k, f, _)| kind > k || (kind == k && far < f)) {
                 best = Some((kind, far, end));
             }
         }
-        best.map_or(start + 1, |(_, _, end)| end)
+        best.map(|(_, _, end)| end).or(beyond.map(|(_, end)| end))
     }
+}
 
-    /// Joins parts into pieces as full as they may be.
-    fn pack(&self, atoms: &[Range<usize>]) -> Vec<Range<usize>> {
-        let mut out: Vec<Range<usize>> = Vec::new();
-        for atom in atoms {
-            match out.last_mut() {
-                Some(last) if self.belongs(last, atom, atom.end == self.units.len()) => last.end = atom.end,
-                _ => out.push(atom.clone()),
-            }
-        }
-        out
-    }
-
-    fn belongs(&self, piece: &Range<usize>, atom: &Range<usize>, at_end: bool) -> bool {
-        let fits = self.fill(piece.start..atom.end) <= 1.0;
-        let first = piece.start == 0;
-        self.is_orphan(piece) || (self.is_orphan(atom) && (fits || at_end)) || (fits && !first)
-    }
+/// How full a piece of this much is; above 1 it is too long.
+fn fill(sum: Sum, limits: Limits) -> f32 {
+    let seconds = sum.seconds / limits.max_seconds;
+    limits.max_words.map_or(seconds, |max| seconds.max(sum.words as f32 / max.max(1) as f32))
 }

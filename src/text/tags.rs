@@ -3,10 +3,11 @@
 //! After this stage no square bracket is left in the text, so nothing a caller writes can become a token of the prompt.
 //! Names are matched without regard to case, and `-` or a space stand for `_`: `[UV break]` is `[uv_break]`.
 
-use super::unit::{Log, Symbol, Unit, char_at};
-use super::{ChangeKind, Options, SkipReason};
+use super::stage::{Context, More, Stage, Window};
+use super::unit::{Log, Symbol, Unit};
+use super::{ChangeKind, SkipReason};
 
-/// Longest name looked for between brackets.
+/// Longest name looked for between brackets; an opening bracket holds back no more text than this.
 const MAX_NAME: usize = 24;
 
 /// Tokens of the prompts, and the tokenizer's own.
@@ -40,53 +41,68 @@ const RESERVED: [&str; 24] = [
 /// Reserved with a number behind: `break_3`, `unused12`.
 const NUMBERED: [&str; 5] = ["break_", "laugh_", "oral_", "speed_", "unused"];
 
-pub(super) fn tags(units: Vec<Unit>, options: &Options, log: &mut Log) -> Vec<Unit> {
-    let mut out = Vec::with_capacity(units.len());
-    let mut i = 0;
-    while let Some(&unit) = units.get(i) {
+#[derive(Default)]
+pub(super) struct Tags {
+    pub log: Log,
+}
+
+impl Stage for Tags {
+    fn step(&mut self, input: &Window, i: usize, context: &Context, out: &mut Window) -> Result<usize, More> {
+        let Some(unit) = input.at(i)? else {
+            return Ok(i + 1);
+        };
         let bracket = match unit.as_char() {
-            Some('[') => name_at(&units, i + 1),
+            Some('[') => name_at(input, i + 1)?,
             Some(']') => None,
             _ => {
                 out.push(unit);
-                i += 1;
-                continue;
+                return Ok(i + 1);
             }
         };
-        let whole = bracket.as_ref().map(|(_, close)| unit.start..units[*close].end);
-        match bracket.zip(whole) {
-            Some(((name, close), span)) if options.tags.contains(&name.as_str()) => {
-                let index = options.tags.iter().position(|t| *t == name).unwrap_or_default();
-                out.push(Unit { symbol: Symbol::Tag(index), start: span.start, end: span.end });
-                i = close + 1;
+        match bracket {
+            Some((name, last)) if context.options.tags.contains(&name.as_str()) => {
+                let index = context.options.tags.iter().position(|t| *t == name).unwrap_or_default();
+                out.push(Unit { symbol: Symbol::Tag(index), start: unit.start, end: last.end });
+                Ok(i + 1 + last.after)
             }
-            Some(((name, close), span)) if is_reserved(&name) || is_pause(&name) => {
+            Some((name, last)) if is_reserved(&name) || is_pause(&name) => {
                 let why = if is_pause(&name) { SkipReason::UnsupportedTag } else { SkipReason::ReservedToken };
-                log.skip(span.clone(), why);
-                out.push(Unit::char(' ', span));
-                i = close + 1;
+                self.log.skip(context.raw, unit.start..last.end, why);
+                out.push(Unit::char(' ', unit.start..last.end));
+                Ok(i + 1 + last.after)
             }
             _ => {
-                log.change(unit.span(), "", ChangeKind::Bracket);
+                self.log.change(context.raw, unit.span(), "", ChangeKind::Bracket);
                 out.push(Unit::char(' ', unit.span()));
-                i += 1;
+                Ok(i + 1)
             }
         }
     }
-    out
+}
+
+/// A closing bracket: how many units it ends after the opening one, and the byte it ends at.
+struct Close {
+    after: usize,
+    end: usize,
 }
 
 /// The name from `start` to the next `]`, and where that is.
-fn name_at(units: &[Unit], start: usize) -> Option<(String, usize)> {
+fn name_at(input: &Window, start: usize) -> Result<Option<(String, Close)>, More> {
     let mut name = String::new();
-    for i in start..=start + MAX_NAME {
-        match char_at(units, i)? {
-            ']' => return Some((name.trim().replace([' ', '-'], "_"), i)),
-            '[' | '\n' => return None,
-            c => name.push(c.to_ascii_lowercase()),
+    for after in 0..=MAX_NAME {
+        let Some(unit) = input.at(start + after)? else {
+            return Ok(None);
+        };
+        match unit.as_char() {
+            Some(']') => {
+                let close = Close { after: after + 1, end: unit.end };
+                return Ok(Some((name.trim().replace([' ', '-'], "_"), close)));
+            }
+            Some('[' | '\n') | None => return Ok(None),
+            Some(c) => name.push(c.to_ascii_lowercase()),
         }
     }
-    None
+    Ok(None)
 }
 
 fn is_reserved(name: &str) -> bool {

@@ -42,16 +42,6 @@ impl Unit {
     }
 }
 
-/// The character at `i`; `None` for a tag and past the end.
-pub(super) fn char_at(units: &[Unit], i: usize) -> Option<char> {
-    units.get(i)?.as_char()
-}
-
-/// The character before `i`; `None` for a tag and at the start.
-pub(super) fn char_before(units: &[Unit], i: usize) -> Option<char> {
-    char_at(units, i.checked_sub(1)?)
-}
-
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_han(c)
 }
@@ -75,58 +65,48 @@ pub(super) fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// What the stages changed and left out.
-pub(super) struct Log<'a> {
-    raw: &'a str,
-    changes: Vec<Change>,
-    skips: Vec<Skip>,
+/// What one stage changed and left out. Each stage has its own: together they would depend on how far one stage had
+/// come when another made its entry, and so on how the text arrived.
+#[derive(Default)]
+pub(super) struct Log {
+    pub changes: Vec<Change>,
+    pub skips: Vec<Skip>,
 }
 
-impl<'a> Log<'a> {
-    pub fn new(raw: &'a str) -> Self {
-        Self { raw, changes: Vec::new(), skips: Vec::new() }
-    }
-
-    pub fn raw(&self, span: Range<usize>) -> &'a str {
-        &self.raw[span]
-    }
-
-    /// Notes that `span` is spoken as `to`. Neighbours of one kind become one entry, save for numbers, which are
-    /// each their own.
-    pub fn change(&mut self, span: Range<usize>, to: &str, kind: ChangeKind) {
-        let from = &self.raw[span.clone()];
+impl Log {
+    /// Notes that `span` of `raw` is spoken as `to`. Neighbours of one kind become one entry, save for numbers, which
+    /// are each their own.
+    pub fn change(&mut self, raw: &str, span: Range<usize>, to: &str, kind: ChangeKind) {
+        let from = &raw[span.clone()];
         match self.changes.last_mut() {
             Some(last) if last.kind == kind && last.span.end == span.start && kind != ChangeKind::Number => {
                 last.span.end = span.end;
                 last.from.push_str(from);
                 last.to.push_str(to);
             }
-            _ => self.changes.push(Change { span, from: from.to_string(), to: to.to_string(), kind }),
+            _ => {
+                let (from, to) = (from.to_string(), to.to_string());
+                self.changes.push(Change { span, chars: 0..0, from, to, kind });
+            }
         }
     }
 
-    /// Notes that `span` is not spoken. Neighbours of one kind become one entry.
-    pub fn skip(&mut self, span: Range<usize>, why: SkipReason) {
+    /// Notes that `span` of `raw` is not spoken. Neighbours of one kind become one entry.
+    pub fn skip(&mut self, raw: &str, span: Range<usize>, why: SkipReason) {
         if let Some(last) = self.skips.last_mut()
             && last.span.end <= span.start
             && last.why == why
             // The joiners of an emoji are gone by now.
-            && self.raw[last.span.end..span.start].chars().all(is_invisible)
+            && raw[last.span.end..span.start].chars().all(is_invisible)
         {
-            last.text.push_str(&self.raw[last.span.end..span.end]);
+            last.text.push_str(&raw[last.span.end..span.end]);
             last.span.end = span.end;
             return;
         }
         // A stretch that became several units is reported once.
         if self.skips.last().is_none_or(|last| last.span != span) {
-            let text = self.raw[span.clone()].to_string();
-            self.skips.push(Skip { span, text, why });
+            let text = raw[span.clone()].to_string();
+            self.skips.push(Skip { span, chars: 0..0, text, why });
         }
-    }
-
-    pub fn into_sorted(mut self) -> (Vec<Change>, Vec<Skip>) {
-        self.changes.sort_by_key(|c| c.span.start);
-        self.skips.sort_by_key(|s| s.span.start);
-        (self.changes, self.skips)
     }
 }

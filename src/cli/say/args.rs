@@ -83,7 +83,7 @@ pub struct Args {
     /// Pieces of a long text made at once, from the first sound on
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     parallel: u8,
-    /// Threads [default: one for each processor]
+    /// Threads [default: one for each processor; one for a small model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
     /// Write input_ids, codes, hidden, mel and wav for comparison with other implementations
@@ -97,6 +97,15 @@ pub enum Decode {
     Hidden,
     /// Codes, through the DVAE
     Codes,
+}
+
+impl Decode {
+    pub fn path(self) -> DecodePath {
+        match self {
+            Self::Hidden => DecodePath::Hidden,
+            Self::Codes => DecodePath::Codes,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

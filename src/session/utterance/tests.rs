@@ -85,7 +85,7 @@ fn pieces_come_out_whole_and_in_order_however_many_run_at_once() {
 fn pieces_draw_from_different_seeds_that_follow_from_the_request() {
     let (report, _) = say(FakeOptions::default(), &["a", "b", "c"], |_| ());
     let seeds: Vec<u64> = report.unwrap().pieces.iter().map(|p| p.seed).collect();
-    assert_eq!(seeds, (0..3).map(|i| derive_seed(7, i)).collect::<Vec<_>>());
+    assert_eq!(seeds, (0..3).map(|i| crate::session::piece_seed(&Sampling::code(7), i, 0)).collect::<Vec<_>>());
     assert_eq!(seeds[0], 7);
 }
 

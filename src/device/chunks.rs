@@ -30,6 +30,11 @@ impl Chunks {
         Self { plan, next: plan.first + lookahead, begun: false }
     }
 
+    /// Whether the next chunk is full.
+    pub fn is_due(&self, waiting: usize) -> bool {
+        waiting >= self.next
+    }
+
     /// How many of the `waiting` steps to decode now: none until the next chunk is full, all once the piece has ended.
     pub fn due(&mut self, waiting: usize, ended: bool) -> usize {
         if !ended && waiting < self.next {

@@ -1,0 +1,97 @@
+//! The HTTP server: its routes, how it starts, and how it stops without cutting anybody off.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use actix_web::dev::{Extensions, ServerHandle};
+use actix_web::rt::net::TcpStream;
+use actix_web::{App as HttpApp, HttpServer, web};
+use tokio::time::{Instant, sleep};
+use tracing::info;
+
+use super::state::{App, Stop};
+use super::{assets, health, speech, ws};
+
+/// What a peer that takes nothing, or is not there any more, may hold of the system's buffers: the connection is broken
+/// after this. Frames waiting inside a web framework cannot time out by themselves.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for the close frames to leave.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+#[derive(Clone, Copy, Debug)]
+pub struct ServerOptions {
+    pub bind: SocketAddr,
+    /// Threads that serve sockets.
+    pub workers: usize,
+    /// How long streams may go on when the server stops.
+    pub drain: Duration,
+}
+
+/// A server that accepts connections.
+pub struct Running {
+    pub addr: SocketAddr,
+    handle: ServerHandle,
+    server: actix_web::dev::Server,
+    app: web::Data<App>,
+    drain: Duration,
+}
+
+/// Binds and begins to accept.
+pub fn start(app: web::Data<App>, options: ServerOptions) -> std::io::Result<Running> {
+    let data = app.clone();
+    let server = HttpServer::new(move || HttpApp::new().app_data(data.clone()).configure(routes))
+        .workers(options.workers)
+        .max_connections(app.sockets.sockets + 256)
+        .backlog(2048)
+        .on_connect(on_connect)
+        .disable_signals()
+        .shutdown_timeout(1)
+        .bind(options.bind)?;
+    let addr = server.addrs().first().copied().unwrap_or(options.bind);
+    let server = server.run();
+    Ok(Running { addr, handle: server.handle(), server, app, drain: options.drain })
+}
+
+fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/v1/ws", web::get().to(ws::upgrade))
+        .route("/v1/audio/speech", web::post().to(speech::speech))
+        .route("/healthz", web::get().to(health::healthz))
+        .route("/readyz", web::get().to(health::readyz))
+        .route("/metrics", web::get().to(health::metrics))
+        .route("/", web::get().to(assets::index))
+        .default_service(web::to(assets::asset));
+}
+
+fn on_connect(connection: &dyn Any, _: &mut Extensions) {
+    let Some(stream) = connection.downcast_ref::<TcpStream>() else { return };
+    // A packet of 80 bytes must not wait for the one before it to be acknowledged.
+    let _ = stream.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    {
+        let socket = socket2::SockRef::from(stream);
+        let _ = socket.set_tcp_user_timeout(Some(SEND_TIMEOUT));
+    }
+}
+
+impl Running {
+    /// Serves until `stop` is complete, then drains: not ready any more, streams finish up to the limit, sockets are
+    /// closed with 1001.
+    pub async fn until(self, stop: impl Future<Output = ()> + 'static) -> std::io::Result<()> {
+        let Self { handle, server, app, drain, .. } = self;
+        actix_web::rt::spawn(async move {
+            stop.await;
+            info!(sessions = app.sessions.count(), utterances = app.service.under_way(), "stopping");
+            app.drain();
+            let limit = Instant::now() + drain;
+            while (app.sessions.count() > 0 || app.service.under_way() > 0) && Instant::now() < limit {
+                sleep(Duration::from_millis(20)).await;
+            }
+            app.sessions.tell(Stop::Now);
+            sleep(LAST_WORDS).await;
+            handle.stop(false).await;
+        });
+        server.await
+    }
+}

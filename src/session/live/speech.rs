@@ -1,0 +1,434 @@
+//! The state of one utterance, changed in turns: text -> pieces -> rows -> packets.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Input, PieceSink, Request, RowEvent, Utterance};
+use crate::audio::encode::{Packet, StreamEncoder};
+use crate::audio::pcm::FadeOut;
+use crate::audio::stretch::{Stretcher, stretched_len};
+use crate::device::{ChunkPlan, Job, RowEnd, RowOutcome};
+use crate::model::prompt::Prompt;
+use crate::model::sampling::Sampling;
+use crate::session::admission::Permit;
+use crate::session::flow::RowFlow;
+use crate::session::outbox::Event;
+use crate::session::report::{Failure, PieceDone, Reason, RefineRejected, Summary};
+use crate::session::{MAX_REFINE_TOKENS, PieceEnd, RETRIES, piece_seed};
+use crate::text::{self, Intake};
+
+/// Source samples encoded in one turn: others wait meanwhile.
+const TURN_SAMPLES: usize = 2400;
+
+pub(super) struct Speech {
+    intake: Intake,
+    /// Pieces that have not been given to the device, in order.
+    planned: VecDeque<Piece>,
+    /// Pieces on the device, or made and not yet all encoded, in order.
+    active: VecDeque<Piece>,
+    pieces: usize,
+    output: Option<Output>,
+    source_rate: u32,
+    speed: f64,
+    held: bool,
+    text_over: bool,
+    made_told: bool,
+    over: bool,
+    permit: Option<Permit>,
+    /// Source samples of the pieces that are complete.
+    base: u64,
+    /// Source samples encoded so far.
+    encoded: u64,
+    summary: Summary,
+}
+
+struct Piece {
+    index: usize,
+    source: std::ops::Range<usize>,
+    text: String,
+    row: Arc<RowFlow>,
+    phase: Phase,
+    pcm: VecDeque<Vec<f32>>,
+    samples: u64,
+}
+
+enum Phase {
+    /// Waits for the device, still to be refined.
+    Unrefined,
+    Ready,
+    Refining,
+    Speaking,
+    Ended(Box<RowEnd>),
+}
+
+/// From PCM to packets.
+struct Output {
+    speed: f64,
+    pushed: u64,
+    fade: FadeOut,
+    stretch: Stretcher,
+    /// Scratch space for the stretcher.
+    stretched: Vec<f32>,
+    encoder: StreamEncoder,
+}
+
+impl Speech {
+    pub(super) fn new(request: &Request, source_rate: u32, text_chars: usize, held: bool) -> Result<Self, Failure> {
+        let internal = |e: &dyn std::fmt::Display| Failure::Internal(e.to_string());
+        let output = Output {
+            speed: f64::from(request.speed),
+            pushed: 0,
+            fade: FadeOut::new(source_rate),
+            stretch: Stretcher::new(request.speed.into()).map_err(|e| internal(&e))?,
+            stretched: Vec::new(),
+            encoder: StreamEncoder::new(&request.format, source_rate).map_err(|e| internal(&e))?,
+        };
+        Ok(Self {
+            intake: Intake::new(text_chars),
+            planned: VecDeque::new(),
+            active: VecDeque::new(),
+            pieces: 0,
+            output: Some(output),
+            source_rate,
+            speed: f64::from(request.speed),
+            held,
+            text_over: false,
+            made_told: false,
+            over: false,
+            permit: None,
+            base: 0,
+            encoded: 0,
+            summary: Summary::default(),
+        })
+    }
+
+    pub(super) fn pre_skip(&self) -> u32 {
+        self.output.as_ref().map_or(0, |o| o.encoder.pre_skip())
+    }
+
+    /// Takes the inputs, does what can be done, and says when it wants to go on, if there is more to do.
+    pub(super) fn turn(&mut self, utterance: &Arc<Utterance>, inputs: VecDeque<Input>) -> Option<Instant> {
+        if utterance.flow.is_stalled() {
+            let after = utterance.request.stall;
+            utterance.outbox.end(Event::Failed(Failure::Stalled { after }));
+        }
+        if utterance.flow.is_cancelled() || self.over {
+            self.close();
+            return None;
+        }
+        let result = inputs.into_iter().try_for_each(|input| self.take(utterance, input));
+        let result = result.and_then(|()| self.submit(utterance)).and_then(|()| self.produce(utterance));
+        match result {
+            Ok(next) => next,
+            Err(failure) => {
+                utterance.outbox.end(Event::Failed(failure));
+                // The rows stop, what was made is still sent.
+                utterance.flow.cancel();
+                self.close();
+                None
+            }
+        }
+    }
+
+    /// Frees what a finished utterance holds, though its owner may keep it.
+    fn close(&mut self) {
+        self.over = true;
+        self.permit = None;
+        self.output = None;
+        self.planned.clear();
+        self.active.clear();
+        self.intake = Intake::new(0);
+    }
+
+    fn take(&mut self, utterance: &Arc<Utterance>, input: Input) -> Result<(), Failure> {
+        match input {
+            Input::Text { text, at } => self.plan(utterance, at, |intake, options| intake.push(&text, options)),
+            Input::Flush { at } => self.plan(utterance, at, |intake, options| Ok(intake.flush(options))),
+            Input::Finish { at } => {
+                self.text_over = true;
+                self.plan(utterance, at, |intake, options| Ok(intake.flush(options)))
+            }
+            Input::Release => {
+                self.held = false;
+                Ok(())
+            }
+            Input::Row { piece, event } => self.row(utterance, piece, event),
+        }
+    }
+
+    fn plan(
+        &mut self,
+        utterance: &Utterance,
+        at: Instant,
+        f: impl FnOnce(&mut Intake, &text::Options<'_>) -> Result<Vec<text::Piece>, text::TextError>,
+    ) -> Result<(), Failure> {
+        let intake = &mut self.intake;
+        let pieces = utterance.frontend().with_text_options(false, |options| f(intake, options))?;
+        for piece in pieces {
+            self.summary.text_at.get_or_insert(at);
+            let phase = if utterance.request.refine.is_some() { Phase::Unrefined } else { Phase::Ready };
+            self.planned.push_back(Piece {
+                index: self.pieces,
+                source: piece.chars,
+                text: piece.text,
+                row: Arc::new(RowFlow::default()),
+                phase,
+                pcm: VecDeque::new(),
+                samples: 0,
+            });
+            self.pieces += 1;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, utterance: &Arc<Utterance>, index: usize, event: RowEvent) -> Result<(), Failure> {
+        let Some(piece) = self.active.iter_mut().find(|p| p.index == index) else { return Ok(()) };
+        match event {
+            RowEvent::Began(at) => {
+                self.summary.began_at.get_or_insert(at);
+            }
+            RowEvent::Pcm(pcm, at) => {
+                self.summary.first_pcm_at.get_or_insert(at);
+                piece.samples += pcm.len() as u64;
+                piece.pcm.push_back(pcm);
+            }
+            RowEvent::End(end) => {
+                self.summary.device_time += end.device_time;
+                self.summary.retries += end.retries;
+                if matches!(piece.phase, Phase::Refining) {
+                    return self.refined(utterance, index, *end);
+                }
+                self.summary.steps += end.steps;
+                piece.phase = Phase::Ended(end);
+            }
+        }
+        Ok(())
+    }
+
+    /// The model wrote pauses and laughs into a piece: speak that, if its words are the piece's.
+    fn refined(&mut self, utterance: &Arc<Utterance>, index: usize, end: RowEnd) -> Result<(), Failure> {
+        check(&end.outcome, index)?;
+        let Some(piece) = self.active.iter_mut().find(|p| p.index == index) else { return Ok(()) };
+        let tokenizer = &utterance.frontend().tokenizer;
+        let refined = super::super::refine::words_of(tokenizer, end.tokens).map_err(internal)?;
+        match text::accept_refined(&piece.text, &refined) {
+            Ok(()) => piece.text = refined,
+            Err(why) => {
+                let why = why.to_string();
+                self.summary.refine_rejected.push(RefineRejected { piece: index, refined, why });
+            }
+        }
+        piece.phase = Phase::Speaking;
+        let job = speak_job(utterance, piece, self.base > 0)?;
+        utterance.service.device().submit(job);
+        Ok(())
+    }
+
+    /// Gives pieces to the device: one until the first sound is out, so that nothing delays it.
+    fn submit(&mut self, utterance: &Arc<Utterance>) -> Result<(), Failure> {
+        if self.held {
+            return Ok(());
+        }
+        let room = if self.summary.first_pcm_at.is_none() { 1 } else { utterance.request.parallel.max(1) };
+        let running = |p: &&Piece| !matches!(p.phase, Phase::Ended(_));
+        while self.active.iter().filter(running).count() < room {
+            let Some(mut piece) = self.planned.pop_front() else { break };
+            if self.permit.is_none() {
+                self.permit = Some(utterance.service.admit()?);
+            }
+            let job = if matches!(piece.phase, Phase::Unrefined) {
+                piece.phase = Phase::Refining;
+                refine_job(utterance, &piece)?
+            } else {
+                piece.phase = Phase::Speaking;
+                speak_job(utterance, &piece, self.pieces > 1 && piece.index > 0)?
+            };
+            if self.active.is_empty() {
+                piece.row.become_front(self.base);
+            }
+            self.active.push_back(piece);
+            utterance.service.device().submit(job);
+        }
+        Ok(())
+    }
+
+    /// Encodes up to a turn's worth of the front piece, and ends what is complete.
+    fn produce(&mut self, utterance: &Arc<Utterance>) -> Result<Option<Instant>, Failure> {
+        let mut budget = TURN_SAMPLES;
+        let mut packets = Vec::new();
+        while let Some(front) = self.active.front_mut() {
+            let Some(output) = self.output.as_mut() else { break };
+            while budget > 0
+                && let Some(mut pcm) = front.pcm.pop_front()
+            {
+                if pcm.len() > budget {
+                    let rest = pcm.split_off(budget);
+                    front.pcm.push_front(rest);
+                }
+                budget -= pcm.len();
+                self.encoded += pcm.len() as u64;
+                output.push(&pcm, &mut packets)?;
+            }
+            if !front.pcm.is_empty() || !matches!(front.phase, Phase::Ended(_)) {
+                break;
+            }
+            self.end_piece(utterance)?;
+        }
+        let more = self.active.front().is_some_and(|p| !p.pcm.is_empty());
+        let over = self.text_over && self.planned.is_empty() && self.active.is_empty();
+        if over && let Some(output) = self.output.take() {
+            output.finish(&mut packets)?;
+        }
+        if !packets.is_empty() {
+            utterance.outbox.audio(packets);
+        }
+        if over {
+            self.finish(utterance);
+        } else {
+            self.tell_made(utterance);
+        }
+        Ok(more.then(|| self.needed_at()))
+    }
+
+    /// When a listener in real time will need what is encoded next.
+    fn needed_at(&self) -> Instant {
+        let encoded = Duration::from_secs_f64(self.encoded as f64 / f64::from(self.source_rate));
+        self.summary.first_pcm_at.map_or_else(Instant::now, |first| first + encoded)
+    }
+
+    /// The front piece is complete: say so, and let the next one be heard.
+    fn end_piece(&mut self, utterance: &Arc<Utterance>) -> Result<(), Failure> {
+        let Some(piece) = self.active.pop_front() else { return Ok(()) };
+        let Phase::Ended(end) = piece.phase else { return Ok(()) };
+        check(&end.outcome, piece.index)?;
+        let ms = |samples: u64| stretched_len(samples, self.speed) as f64 * 1e3 / f64::from(self.source_rate);
+        let (start_ms, end_ms) = (ms(self.base), ms(self.base + piece.samples));
+        let cut = end.outcome == RowOutcome::Cap;
+        utterance.outbox.note(Event::Piece(PieceDone {
+            index: piece.index,
+            source: piece.source,
+            text: piece.text,
+            start_ms,
+            length_ms: end_ms - start_ms,
+            end: if cut { PieceEnd::Cap } else { PieceEnd::Natural },
+            seed: end.seed,
+        }));
+        self.base += piece.samples;
+        self.summary.audio_ms = end_ms;
+        if let Some(next) = self.active.front() {
+            next.row.become_front(self.base);
+        }
+        // Its row is free: the next piece may have it.
+        self.submit(utterance)
+    }
+
+    /// The device has nothing more to do for this utterance.
+    fn tell_made(&mut self, utterance: &Utterance) {
+        let ended = |p: &Piece| matches!(p.phase, Phase::Ended(_));
+        if self.text_over && self.planned.is_empty() && self.active.iter().all(ended) && !self.made_told {
+            self.made_told = true;
+            utterance.outbox.note(Event::Made);
+        }
+    }
+
+    fn finish(&mut self, utterance: &Utterance) {
+        if !self.made_told {
+            self.made_told = true;
+            utterance.outbox.note(Event::Made);
+        }
+        let mut summary = std::mem::take(&mut self.summary);
+        summary.pieces = self.pieces;
+        summary.reason = if self.pieces == 0 { Reason::NothingToSay } else { Reason::Complete };
+        (summary.rewritten, summary.skipped) = self.intake.changes();
+        utterance.outbox.end(Event::Done(Box::new(summary)));
+        self.close();
+    }
+}
+
+impl Output {
+    fn push(&mut self, pcm: &[f32], packets: &mut Vec<Packet>) -> Result<(), Failure> {
+        self.pushed += pcm.len() as u64;
+        self.stretched.clear();
+        self.stretch.push(pcm, &mut self.stretched);
+        let sure = self.fade.push(&self.stretched);
+        let first = packets.len();
+        self.encoder.push(&sure, packets).map_err(internal)?;
+        self.count_in_source_samples(&mut packets[first..]);
+        Ok(())
+    }
+
+    fn finish(mut self, packets: &mut Vec<Packet>) -> Result<(), Failure> {
+        self.stretched.clear();
+        self.stretch.finish(&mut self.stretched);
+        let rest = self.fade.push(&self.stretched);
+        self.encoder.push(&rest, packets).map_err(internal)?;
+        self.encoder.push(&self.fade.finish(), packets).map_err(internal)?;
+        self.encoder.finish(packets).map_err(internal)
+    }
+
+    /// The encoder counts what it was given: samples after the change of tempo.
+    fn count_in_source_samples(&self, packets: &mut [Packet]) {
+        for packet in packets {
+            packet.source_end = ((packet.source_end as f64 * self.speed) as u64).min(self.pushed);
+        }
+    }
+}
+
+fn internal(e: impl std::fmt::Display) -> Failure {
+    Failure::Internal(e.to_string())
+}
+
+/// A row's bad end as the utterance's.
+fn check(outcome: &RowOutcome, piece: usize) -> Result<(), Failure> {
+    match outcome {
+        RowOutcome::Natural | RowOutcome::Cap => Ok(()),
+        RowOutcome::NoAudio { tries } => Err(Failure::NoAudio { piece, tries: *tries }),
+        RowOutcome::NotFinite => Err(Failure::NotFinite { piece }),
+        RowOutcome::Refused(why) => Err(Failure::Refused { piece, why: why.clone() }),
+        RowOutcome::DeviceLost(why) => Err(Failure::DeviceLost { piece, why: why.clone() }),
+        RowOutcome::Stopped => Err(Failure::Internal(format!("piece {piece} was stopped"))),
+    }
+}
+
+fn speak_job(utterance: &Arc<Utterance>, piece: &Piece, continues: bool) -> Result<Job, Failure> {
+    let (request, frontend) = (&utterance.request, utterance.frontend());
+    let text = frontend.closed(&piece.text);
+    let (prompt, cap) = frontend.code_prompt(&text, NORMAL_SPEED, &request.speaker, None).map_err(internal)?;
+    let cap = request.max_steps.unwrap_or(cap.max(request.sampling.min_steps));
+    Ok(job(utterance, piece, prompt, request.sampling.clone(), cap, continues))
+}
+
+/// The tempo the model was trained to call normal; others are made afterwards, exactly.
+const NORMAL_SPEED: &str = "[speed_5]";
+
+fn refine_job(utterance: &Arc<Utterance>, piece: &Piece) -> Result<Job, Failure> {
+    let request = &utterance.request;
+    let control = request.refine.as_deref().unwrap_or("");
+    let prompt = Prompt::refine(&utterance.frontend().tokenizer, &piece.text, control).map_err(internal)?;
+    let sampling = Sampling { rng: request.sampling.rng, ..Sampling::refine(request.sampling.seed) };
+    Ok(job(utterance, piece, prompt, sampling, MAX_REFINE_TOKENS, piece.index > 0))
+}
+
+fn job(
+    utterance: &Arc<Utterance>,
+    piece: &Piece,
+    prompt: Prompt,
+    mut sampling: Sampling,
+    cap: usize,
+    continues: bool,
+) -> Job {
+    let seed = |tries| piece_seed(&sampling, piece.index, tries);
+    let (first, retry_seeds) = (seed(0), (1..=RETRIES).map(seed).collect());
+    sampling.seed = first;
+    Job {
+        prompt,
+        sampling,
+        decode: utterance.request.decode,
+        cap,
+        chunks: ChunkPlan::default(),
+        retry_seeds,
+        continues,
+        sink: PieceSink::new(utterance.clone(), piece.index, piece.row.clone(), first),
+    }
+}

@@ -1,0 +1,3 @@
+//! What the server tells its operator.
+
+pub mod metrics;

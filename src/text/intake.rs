@@ -1,0 +1,266 @@
+//! Text that arrives bit by bit becomes the pieces that the whole text would.
+//!
+//! [`super::prepare`] is this with everything pushed at once: there is no other way through the stages. Each stage decides
+//! from units that no later text can change, so where the text was cut on its way makes no
+//! difference.
+//!
+//! How much of what follows must have arrived before something is certain:
+//!
+//! | what | waits for |
+//! |---|---|
+//! | most letters | nothing |
+//! | a word that begins as an abbreviation or is one letter long so far | that it is none: up to 16 letters and full stops, and 4 characters |
+//! | a full stop, a hyphen, an apostrophe | 1 character, 6 where digits stand around |
+//! | a number | its end, at most 64 characters, 6 more, and as many as the letter before it is away, at most 32 |
+//! | an opening square bracket | its closing one, at most 25 characters |
+//! | marks, spaces and skipped characters | the next word or tag; they hold back the sentence before them, however many they are |
+//! | a piece that is a text's first sentence | the first letter of the next one |
+//! | any other piece | two words with four letters, or 2 s of speech |
+//! | a sentence over its limit without a clause end | half its limit more |
+//!
+//! Characters that show nothing do not count, and wait for nothing.
+
+use std::ops::Range;
+
+use super::decode::Decode;
+use super::letters::Letters;
+use super::marks::Marks;
+use super::readings::Readings;
+use super::shorthand::Shorthand;
+use super::split::{Cut, Splitter};
+use super::stage::{Context, Facts, Window, run};
+use super::tags::Tags;
+use super::unit::{Log, Symbol, Unit};
+use super::{Change, Options, Piece, Prepared, Skip, TextError};
+
+/// Bytes of a long text that go through the stages together: the room they take is that of a slice, not of the text.
+const SLICE: usize = 4096;
+
+/// A text that is still arriving. Holds all of it, up to the limit it was made with.
+///
+/// The options must be the same in every call. Time is linear in the text, however it is cut.
+pub struct Intake {
+    max_chars: usize,
+    raw: String,
+    chars: usize,
+    /// How much of `raw` has become pieces, in bytes and in characters.
+    done: (usize, usize),
+    facts: Option<Facts>,
+    stages: Stages,
+    anything_said: bool,
+}
+
+impl Intake {
+    /// Takes texts of up to `max_chars` Unicode code points.
+    pub fn new(max_chars: usize) -> Self {
+        Self {
+            max_chars,
+            raw: String::new(),
+            chars: 0,
+            done: (0, 0),
+            facts: None,
+            stages: Stages::default(),
+            anything_said: false,
+        }
+    }
+
+    /// Adds text as sent. Returns the pieces that no later text can change.
+    ///
+    /// An error leaves the intake as it was: [`TextError::Nul`], its position counted from the start of the whole text,
+    /// or [`TextError::TooLong`].
+    pub fn push(&mut self, text: &str, options: &Options) -> Result<Vec<Piece>, TextError> {
+        if let Some(at) = text.find('\0') {
+            return Err(TextError::Nul { at: self.raw.len() + at });
+        }
+        let found = self.chars + text.chars().count();
+        if found > self.max_chars {
+            return Err(TextError::TooLong { limit: self.max_chars, found });
+        }
+        let from = self.raw.len();
+        self.raw.push_str(text);
+        self.chars = found;
+        if options.raw {
+            return Ok(Vec::new());
+        }
+        let facts = self.facts.get_or_insert_with(|| Facts::new(options));
+        let context = Context { raw: &self.raw, options, facts };
+        let cuts = self.stages.take(from, &context);
+        Ok(self.pieces(cuts, options))
+    }
+
+    /// The pieces of everything that has arrived and is none yet: the sentence ends here. None if it has no word; tags
+    /// then wait for the words that follow. The next text begins with a first piece again.
+    pub fn flush(&mut self, options: &Options) -> Vec<Piece> {
+        if options.raw {
+            return self.verbatim();
+        }
+        let facts = self.facts.get_or_insert_with(|| Facts::new(options));
+        let context = Context { raw: &self.raw, options, facts };
+        let cuts = self.stages.finish(&context);
+        self.pieces(cuts, options)
+    }
+
+    /// The text ends: its last pieces, and what was rewritten and skipped in all of it.
+    pub fn finish(&mut self, options: &Options) -> Prepared {
+        let pieces = self.flush(options);
+        let (rewritten, skipped) = self.changes();
+        Prepared { pieces, rewritten, skipped, nothing_to_say: !self.anything_said }
+    }
+
+    /// What was rewritten and skipped so far, each in the order of the text. A stretch that goes on in text to come is
+    /// then reported as one.
+    pub fn changes(&self) -> (Vec<Change>, Vec<Skip>) {
+        let logs = self.stages.logs();
+        let mut changes: Vec<Change> = logs.iter().flat_map(|log| log.changes.iter().cloned()).collect();
+        let mut skips: Vec<Skip> = logs.iter().flat_map(|log| log.skips.iter().cloned()).collect();
+        changes.sort_by_key(|c| c.span.start);
+        skips.sort_by_key(|s| s.span.start);
+        let mut chars = Chars { raw: &self.raw, at: (0, 0) };
+        changes.iter_mut().for_each(|c| c.chars = chars.of(&c.span));
+        let mut chars = Chars { raw: &self.raw, at: (0, 0) };
+        skips.iter_mut().for_each(|s| s.chars = chars.of(&s.span));
+        (changes, skips)
+    }
+
+    /// The text so far, as sent.
+    pub fn text(&self) -> &str {
+        &self.raw
+    }
+
+    /// Unicode code points of the text so far.
+    pub fn chars(&self) -> usize {
+        self.chars
+    }
+
+    fn pieces(&mut self, cuts: Vec<Cut>, options: &Options) -> Vec<Piece> {
+        let make = |cut: Cut| self.piece(cut.next, text_of(&cut.units, options));
+        cuts.into_iter().map(make).collect()
+    }
+
+    /// The piece from where the last one ended to byte `next`, or to the end of the text so far.
+    fn piece(&mut self, next: Option<usize>, text: String) -> Piece {
+        let (start, chars) = self.done;
+        // Only a number too long for one piece is cut inside: its raw digits all go to the last one.
+        let end = next.unwrap_or(self.raw.len()).max(start);
+        self.done = (end, chars + self.raw[start..end].chars().count());
+        self.anything_said = true;
+        Piece { text, span: start..end, chars: chars..self.done.1 }
+    }
+
+    fn verbatim(&mut self) -> Vec<Piece> {
+        let rest = &self.raw[self.done.0..];
+        match rest.trim().is_empty() {
+            true => Vec::new(),
+            false => {
+                let text = rest.to_string();
+                vec![self.piece(None, text)]
+            }
+        }
+    }
+}
+
+/// Everything between the raw text and the pieces: each stage's window holds the units that wait for it.
+#[derive(Default)]
+struct Stages {
+    decode: Decode,
+    tags: (Window, Tags),
+    shorthand: (Window, Shorthand),
+    readings: (Window, Readings),
+    letters: (Window, Letters),
+    marks: (Window, Marks),
+    tidied: Window,
+    splitter: Splitter,
+}
+
+impl Stages {
+    /// Takes the text from byte `from` on.
+    fn take(&mut self, from: usize, context: &Context) -> Vec<Cut> {
+        let mut cuts = Vec::new();
+        let mut start = from;
+        while start < context.raw.len() {
+            let mut end = context.raw.len().min(start + SLICE);
+            while !context.raw.is_char_boundary(end) {
+                end += 1;
+            }
+            self.decode.take(context.raw, start..end, &mut self.tags.0);
+            self.run(context);
+            self.split(context, &mut cuts);
+            start = end;
+        }
+        cuts
+    }
+
+    /// Decides everything, since nothing will follow, and begins anew.
+    fn finish(&mut self, context: &Context) -> Vec<Cut> {
+        self.windows().into_iter().for_each(Window::end);
+        self.run(context);
+        self.marks.1.finish(context, &mut self.tidied);
+        let mut cuts = Vec::new();
+        self.split(context, &mut cuts);
+        self.splitter.finish(context.options.limits, &mut cuts);
+        self.shorthand.1.restart();
+        self.readings.1.restart();
+        self.letters.1.restart();
+        self.windows().into_iter().for_each(|window| *window = Window::default());
+        cuts
+    }
+
+    fn windows(&mut self) -> [&mut Window; 5] {
+        let Self { tags, shorthand, readings, letters, marks, .. } = self;
+        [&mut tags.0, &mut shorthand.0, &mut readings.0, &mut letters.0, &mut marks.0]
+    }
+
+    fn run(&mut self, context: &Context) {
+        run(&mut self.tags.1, &mut self.tags.0, context, &mut self.shorthand.0);
+        run(&mut self.shorthand.1, &mut self.shorthand.0, context, &mut self.readings.0);
+        run(&mut self.readings.1, &mut self.readings.0, context, &mut self.letters.0);
+        run(&mut self.letters.1, &mut self.letters.0, context, &mut self.marks.0);
+        run(&mut self.marks.1, &mut self.marks.0, context, &mut self.tidied);
+    }
+
+    fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
+        for unit in self.tidied.drain() {
+            self.splitter.push(unit, context.options.limits, cuts);
+        }
+    }
+
+    /// In the order of the stages.
+    fn logs(&self) -> [&Log; 6] {
+        let Self { decode, tags, shorthand, readings, letters, marks, .. } = self;
+        [&decode.log, &tags.1.log, &shorthand.1.log, &readings.1.log, &letters.1.log, &marks.1.log]
+    }
+}
+
+/// Counts the characters before spans that come in order.
+struct Chars<'a> {
+    raw: &'a str,
+    /// A position in bytes and in characters.
+    at: (usize, usize),
+}
+
+impl Chars<'_> {
+    fn of(&mut self, span: &Range<usize>) -> Range<usize> {
+        let (bytes, chars) = self.at;
+        let start = chars + self.raw[bytes..span.start].chars().count();
+        self.at = (span.start, start);
+        start..start + self.raw[span.clone()].chars().count()
+    }
+}
+
+fn text_of(units: &[Unit], options: &Options) -> String {
+    let mut out = String::new();
+    for unit in units {
+        match unit.symbol {
+            Symbol::Char(c) => out.push(c),
+            Symbol::Tag(i) => {
+                out.push('[');
+                out.push_str(options.tags[i]);
+                out.push(']');
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
