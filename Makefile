@@ -9,7 +9,7 @@ PYTHON ?= python3
 
 export CARGO_TARGET_DIR = target
 
-.PHONY: all deps build say serve doctor test lint voices golden golden-test bench bench-reference clean
+.PHONY: all deps build say serve doctor test test-listen listen listen-ends lint voices golden golden-test bench bench-reference clean
 
 all: build
 
@@ -51,6 +51,23 @@ lint: deps
 
 test: lint voices .venv-test/ready
 	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
+	@$(MAKE) --no-print-directory test-listen
+
+# Listening to the demo voice: the program speaks, a recogniser writes down what it hears (100 MB, its weights inside
+# the package). `listen` is 60 sentences in two voices, `listen-ends` how 200 sentences end, `test-listen` ten sentences.
+LISTEN = .venv-test/bin/python -B models/demo/train/listen.py --voxwire $(VOXWIRE)
+
+.venv-test/listen: models/demo/train/listen-requirements.txt .venv-test/ready
+	@.venv-test/bin/pip install -q --retries 1 --timeout 15 -r $< && touch $@ || echo "note: no package index in reach: nobody listens"
+
+listen: build .venv-test/listen
+	$(LISTEN)
+
+listen-ends: build .venv-test/listen
+	$(LISTEN) --ends
+
+test-listen: build .venv-test/listen
+	@if test -f .venv-test/listen; then $(LISTEN) --sentences 10; fi
 
 # Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
 # 10 minutes). `make test` uses them when they are there.
