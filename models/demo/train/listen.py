@@ -75,16 +75,22 @@ class Tally:
         return self.capped + self.retried + self.early + self.late
 
 
-def parse(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--voxwire", default="target/release/voxwire", help="the program (default: %(default)s)")
-    parser.add_argument("--model", default=MODEL, help="model folder (default: the one this script belongs to)")
-    parser.add_argument("--sentences", type=int, default=60, help="how many of the 60")
-    parser.add_argument("--ends", action="store_true", help="only how the 200 sentences end, without the recogniser")
-    parser.add_argument("--decode", choices=["codes", "hidden"], help="instead of the model's own choice")
-    parser.add_argument("--seed", type=int, default=1, help="sampling seed of the first sentence")
-    parser.add_argument("--verbose", action="store_true", help="print every sentence with errors")
-    return parser.parse_args(arguments)
+def parser(description):
+    """The command line shared with measure.py."""
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--voxwire", default="target/release/voxwire", help="the program (default: %(default)s)")
+    options.add_argument("--model", default=MODEL, help="model folder (default: the one this script belongs to)")
+    options.add_argument("--decode", choices=["codes", "hidden"], help="instead of the model's own choice")
+    return options
+
+
+def parse():
+    options = parser(__doc__)
+    options.add_argument("--sentences", type=int, default=60, help="how many of the 60")
+    options.add_argument("--ends", action="store_true", help="only how the 200 sentences end, without the recogniser")
+    options.add_argument("--seed", type=int, default=1, help="sampling seed of the first sentence")
+    options.add_argument("--verbose", action="store_true", help="print every sentence with errors")
+    return options.parse_args()
 
 
 def run(product, texts, teacher, args, errors):
