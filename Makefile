@@ -9,7 +9,7 @@ PYTHON ?= python3
 
 export CARGO_TARGET_DIR = target
 
-.PHONY: all deps build say serve doctor test test-web lint voices golden golden-test bench bench-reference clean
+.PHONY: all deps build say serve doctor test test-web test-listen listen listen-ends lint voices golden golden-test bench bench-reference clean
 
 all: build
 
@@ -49,8 +49,25 @@ lint: deps
 	.venv-test/bin/pip install -q websockets==15.0.1 || echo "note: no package index in reach: the Python examples are skipped"
 	touch $@
 
-test: lint voices .venv-test/ready test-web
+test: lint voices .venv-test/ready
 	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
+	@$(MAKE) --no-print-directory test-web test-listen
+
+# Listening to the demo voice: the program speaks, a recogniser writes down what it hears (100 MB, its weights inside
+# the package). `listen` is 60 sentences in two voices, `listen-ends` how 200 sentences end, `test-listen` ten sentences.
+LISTEN = .venv-test/bin/python -B models/demo/train/listen.py --voxwire $(VOXWIRE)
+
+.venv-test/listen: models/demo/train/listen-requirements.txt .venv-test/ready
+	@.venv-test/bin/pip install -q --retries 1 --timeout 15 -r $< && touch $@ || echo "note: no package index in reach: nobody listens"
+
+listen: build .venv-test/listen
+	$(LISTEN)
+
+listen-ends: build .venv-test/listen
+	$(LISTEN) --ends
+
+test-listen: build .venv-test/listen
+	@if test -f .venv-test/listen; then $(LISTEN) --sentences 10; fi
 
 # The page and the JavaScript client: types, unit tests, and the page in Chromium against the server.
 test-web: build

@@ -5,6 +5,7 @@
 
 Per sentence: ids and idx (text tokens, position in the word), and per teacher symbol sym, tok (its text token), dur
 (steps); f0 as the teacher gave it. The alignment guides attention heads and codebook 3; it need not be perfect.
+Near copies of held-out sentences are left out here too, should text have been synthesised before they were written.
 """
 
 import collections
@@ -16,6 +17,7 @@ import numpy as np
 
 import tokenizer
 from common import arguments, load, save_atomically
+from corpus import HeldOut, held_out_lines
 
 PUNCTUATION, STRESS = set(',.?!;:—…"“”'), set("ˈˌ")
 EDGE = "<pad>"
@@ -144,19 +146,23 @@ def main():
     paths = sorted(glob.glob(f"{data}/sym_*.pt")) + [f"{data}/heldout.pt"]
     keep = ("text", "ps", "d", "f0")
     sets = {os.path.basename(p): [{k: r[k] for k in keep} for r in load(p)] for p in paths}
+    held = HeldOut(held_out_lines())
+    for name in sets:
+        if "held" not in name:
+            sets[name] = [None if held.near(r["text"]) else r for r in sets[name]]
     words = Words(tokens)
     types = collections.Counter()
     for records in sets.values():
-        for r in records:
+        for r in filter(None, records):
             types.update((g, p) for g, _, p, _ in words(r["text"], r["ps"]) if g and p)
     alignment = expectation_maximisation(types)
     print("word types", len(types), "without alignment", len(types) - len(alignment))
     table = f"{data}/symbols.pt"  # numbers never change once a model was trained; new symbols go last
     symbols = load(table)["symbols"] if os.path.exists(table) else [EDGE]
-    symbols += sorted({c for records in sets.values() for r in records for c in r["ps"]} - set(symbols))
+    symbols += sorted({c for records in sets.values() for r in filter(None, records) for c in r["ps"]} - set(symbols))
     number = {c: i for i, c in enumerate(symbols)}
     aligned = {
-        name: [sentence(r, words, alignment, number, tokens.convert_tokens_to_ids) for r in records]
+        name: [r and sentence(r, words, alignment, number, tokens.convert_tokens_to_ids) for r in records]
         for name, records in sets.items()
     }
     print("sentences", sum(map(len, aligned.values())), "left out", sum(x is None for s in aligned.values() for x in s))

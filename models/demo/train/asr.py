@@ -1,11 +1,13 @@
-"""Word error rate with an offline recogniser (moonshine tiny English, weights inside the PyPI package)."""
+"""Word error rate with an offline recogniser (moonshine tiny English, weights inside the PyPI package).
+
+Needs numpy and moonshine-voice alone (listen-requirements.txt), so that listening costs no torch.
+"""
 
 import re
 
-import jiwer
 import numpy as np
 
-from common import SAMPLE_RATE
+SAMPLE_RATE = 24_000
 
 ONES = (
     """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -56,13 +58,27 @@ def hear(wav):
     return " ".join(line.text for line in _transcriber.transcribe_without_streaming(padded.tolist(), SAMPLE_RATE).lines)
 
 
+def wrong_words(wanted, heard):
+    """Substitutions, deletions and insertions between two lists of words: their edit distance."""
+    row = list(range(len(heard) + 1))
+    for i, word in enumerate(wanted, 1):
+        diagonal, row[0] = row[0], i
+        for j, other in enumerate(heard, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (word != other))
+    return row[-1]
+
+
+def errors(text, wav):
+    """-> (wrong words, words, what was heard). wav: samples of -1 to 1 at 24 kHz."""
+    heard, wanted = hear(wav), normalise(text)
+    return wrong_words(wanted, normalise(heard)), len(wanted), heard
+
+
 def word_error_rate(texts, wavs, verbose=False):
-    errors = words = 0
+    wrong = words = 0
     for text, wav in zip(texts, wavs):
-        heard, wanted = hear(wav), normalise(text)
-        result = jiwer.process_words(" ".join(wanted), " ".join(normalise(heard)) or "-")
-        wrong = result.substitutions + result.deletions + result.insertions
-        errors, words = errors + wrong, words + len(wanted)
-        if verbose and wrong:
-            print("  ", wrong, "|", text, "|", heard)
-    return errors / words
+        w, n, heard = errors(text, wav)
+        wrong, words = wrong + w, words + n
+        if verbose and w:
+            print("  ", w, "|", text, "|", heard)
+    return wrong / words

@@ -34,6 +34,7 @@ from gpt import GPT
 NAME = "voxwire-demo-en"
 FULL_PRECISION = ("coef", "mel_scale.fb", "window")
 DRAW_SCALE = 12.0  # standard deviation of the speaker coordinate in a drawn voice; all others 1
+MAX_WORDS = 16  # in a piece; longer text is split by the server
 TEXT_HEAD_STD = 0.02  # the text head is untrained
 HEADS = "head_code.{}.parametrizations.weight.original"
 VOICE_NAMES = {"female": 1.0, "male": -1.0}
@@ -154,7 +155,8 @@ def main():
                 decoder=path,
                 use_decoder_default=path and args.decoder_default,
                 languages=["en"],
-                speakers=2,
+                max_words=MAX_WORDS,
+                closing_mark=True,
             ),
             infer_code=dict(
                 prompt="[speed_5]", temperature=0.3, top_P=0.7, top_K=20, repetition_penalty=1.05, max_new_token=1024
