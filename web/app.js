@@ -352,7 +352,7 @@ let offered = '';
 function showCount() {
   const n = codePoints(editor.text);
   const most = client.ready?.limits.text_chars;
-  part('count').textContent = most === undefined ? say('count', { n }) : say('countOf', { n, most });
+  part('count').textContent = most === undefined || n < 0.8 * most ? say('count', { n }) : say('countOf', { n, most });
   part('count').classList.toggle('over', most !== undefined && n > most);
 }
 

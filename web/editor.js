@@ -98,7 +98,9 @@ export class Editor {
       const { offsets } = this.#spoken;
       const place = (/** @type {number} */ point) => offsets[Math.min(point, offsets.length - 1)];
       this.#pieces.slice(0, this.#now + 1).forEach(({ source }, i) => {
-        spans.push({ start: place(source.start), end: place(source.end), value: i === this.#now ? 'now' : 'spoken' });
+        const start = place(source.start);
+        const end = start + text.slice(start, place(source.end)).trimEnd().length;
+        spans.push({ start, end, value: i === this.#now ? 'now' : 'spoken' });
       });
     }
     this.mirror.replaceChildren(...layered(text, spans).map(({ text: part, values }) => {
