@@ -15,7 +15,7 @@ import wave
 import numpy as np
 
 import asr
-from listen import EARLY, LATE, VOICES, Product, parser, sentences
+from listen import VOICES, Product, parser, sentences
 
 RATE, FRAME = 24_000, 240  # 10 ms
 QUIET = -45  # dBFS, below which a frame is a pause
@@ -23,7 +23,6 @@ EDGE = 30  # frames at either end where silence is no pause
 PAUSE = 0.15  # seconds of silence that are heard as a pause
 NEAR_JOIN = 120  # samples at either side of a join
 MOST_WRONG_DRAWN = 0.30
-MALE_BELOW = 140  # Hz
 
 
 def levels(samples):
@@ -40,22 +39,17 @@ def longest_pause(samples):
     return longest * FRAME / RATE
 
 
-def pitch(samples):
-    """Median pitch in Hz of the loud 40 ms frames: the first strong peak of their autocorrelation, 60 to 330 Hz."""
-    size, low, high, found = 960, RATE // 330, RATE // 60, []
-    loud = np.percentile(levels(samples), 70)
-    unbiased = 1 - np.arange(high) / size
-    for i in range(0, len(samples) - size, size):
-        frame = samples[i : i + size]
-        if levels(frame).mean() > loud:
-            spectrum = np.fft.rfft(frame - frame.mean(), 2 * size)
-            spectrum[2 * size * 800 // RATE :] = 0  # formants above are no pitch
-            correlation = np.fft.irfft(np.abs(spectrum) ** 2)[:high] / unbiased
-            peak = correlation[1:-1] >= np.maximum(correlation[:-2], correlation[2:])
-            peaks = [k + 1 for k in np.where(peak)[0] if k + 1 >= low]
-            strong = [k for k in peaks if correlation[k] > 0.95 * max(correlation[p] for p in peaks)]
-            found += [RATE / strong[0]] if strong else []
-    return float(np.median(found)) if found else 0.0
+def spectrum(samples):
+    """The long-term spectrum in dB around its mean, 1024-sample frames."""
+    frames = samples[: len(samples) // 1024 * 1024].reshape(-1, 1024) * np.hanning(1024)
+    power = 10 * np.log10((np.abs(np.fft.rfft(frames)) ** 2).mean(0) + 1e-8)
+    return power - power.mean()
+
+
+def nearest(samples, references):
+    """Which of the named voices sounds most alike. references: name -> samples of the same texts."""
+    own = spectrum(samples)
+    return min(references, key=lambda name: np.abs(own - spectrum(references[name])).mean())
 
 
 def share(counts):
@@ -98,7 +92,7 @@ def joins(product):
             for piece in figures["pieces"][:-1]:
                 at += piece["samples"]
                 around = samples[at - NEAR_JOIN : at + NEAR_JOIN]
-                steps.append(np.abs(np.diff(around)).max())
+                steps.append(abs(float(samples[at] - samples[at - 1])))
                 loud.append(levels(around).max())
         print(f"joins {voice}: {share(counts)}", end="; ")
         if steps:
@@ -115,24 +109,27 @@ def open_ended(product):
         print(f"open {voice}: {len(texts)} sentences without a closing mark: {share(counts)}", flush=True)
 
 
+def references(product, texts):
+    return {v: np.concatenate([product.say(t, v, i)[0] for i, t in enumerate(texts)]) for v in VOICES}
+
+
 def drawn(product):
-    texts, valid, male = sentences("listen.txt")[5::6], 0, 0
+    texts, valid, like = sentences("listen.txt")[5::6], 0, []
+    named = references(product, texts)
     for seed in range(20):
-        counts, sound = [], []
-        for i, text in enumerate(texts):
-            samples, _, count = heard(product, text, str(seed), i)
-            counts.append(count)
-            sound.append(samples)
+        sounds, _, counts = zip(*(heard(product, text, str(seed), i) for i, text in enumerate(texts)))
         wrong, words = np.sum(counts, 0)
-        tone = pitch(np.concatenate(sound))
-        valid, male = valid + (wrong / words < MOST_WRONG_DRAWN), male + (tone < MALE_BELOW)
-        print(f"drawn {seed}: {share(counts)}, pitch {tone:.0f} Hz", flush=True)
-    print(f"drawn: {valid} of 20 valid (under {MOST_WRONG_DRAWN:.0%} wrong words), {male} of them male", flush=True)
+        valid += wrong / words < MOST_WRONG_DRAWN
+        like.append(nearest(np.concatenate(sounds), named))
+        print(f"drawn {seed}: {share(counts)}, sounds {like[-1]}", flush=True)
+    print(f"drawn: {valid} of 20 valid (under {MOST_WRONG_DRAWN:.0%} wrong words); "
+          + ", ".join(f"{like.count(v)} {v}" for v in VOICES), flush=True)  # fmt: skip
 
 
 def sample(product):
     texts = sentences("listen.txt")[::6]
     words = "please remember to bring your umbrella because it will rain tomorrow."
+    named = references(product, texts)
     for voice in VOICES:
         recording, _ = product.say(words, voice, 1)
         with tempfile.TemporaryDirectory() as folder:
@@ -140,15 +137,11 @@ def sample(product):
             with wave.open(path, "wb") as file:
                 file.setparams((1, 2, RATE, 0, "NONE", ""))
                 file.writeframes((recording * 32_767).astype(np.int16).tobytes())
-            counts, tones, ratios = [], [], []
-            for i, text in enumerate(texts):
-                samples, _, count = heard(product, text, path, i, "--voice-text", words)
-                counts.append(count)
-                tones.append(pitch(samples))
-                ratios.append(len(samples) / len(product.say(text, voice, i)[0]))
-        ends = sum(not EARLY <= r <= LATE for r in ratios)
-        print(f"sample {voice} (pitch {pitch(recording):.0f} Hz): {share(counts)}, pitch {np.median(tones):.0f} Hz, "
-              f"{ends} of {len(texts)} with a bad end", flush=True)  # fmt: skip
+            said = [heard(product, text, path, i, "--voice-text", words) for i, text in enumerate(texts)]
+        sounds, _, counts = zip(*said)
+        ratio = sum(map(len, sounds)) / len(named[voice])
+        print(f"sample {voice}: {share(counts)}, sounds {nearest(np.concatenate(sounds), named)}, "
+              f"{ratio:.2f} of the named voice's length", flush=True)  # fmt: skip
 
 
 PARTS = dict(breaks=breaks, joins=joins, open=open_ended, drawn=drawn, sample=sample)
