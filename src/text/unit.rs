@@ -9,6 +9,8 @@ pub(super) enum Symbol {
     Char(char),
     /// An index into the allowed tags.
     Tag(usize),
+    /// Silence of so many milliseconds, at which a piece ends.
+    Pause(u32),
 }
 
 /// One character or tag of the text so far, and the bytes of the raw text it stands for. Units made from one stretch,
@@ -28,7 +30,15 @@ impl Unit {
     pub fn as_char(&self) -> Option<char> {
         match self.symbol {
             Symbol::Char(c) => Some(c),
-            Symbol::Tag(_) => None,
+            Symbol::Tag(_) | Symbol::Pause(_) => None,
+        }
+    }
+
+    /// The length of a silence.
+    pub fn pause_ms(&self) -> Option<u32> {
+        match self.symbol {
+            Symbol::Pause(ms) => Some(ms),
+            _ => None,
         }
     }
 
@@ -91,11 +101,13 @@ impl Log {
         }
     }
 
-    /// Notes that `span` of `raw` is not spoken. Neighbours of one kind become one entry.
+    /// Notes that `span` of `raw` is not spoken. Neighbours of one kind become one entry, save for emoji, which are each
+    /// their own.
     pub fn skip(&mut self, raw: &str, span: Range<usize>, why: SkipReason) {
         if let Some(last) = self.skips.last_mut()
             && last.span.end <= span.start
             && last.why == why
+            && why != SkipReason::Emoji
             // The joiners of an emoji are gone by now.
             && raw[last.span.end..span.start].chars().all(is_invisible)
         {
