@@ -62,7 +62,7 @@ impl Stage for Tags {
         match bracket {
             Some((name, last)) if context.options.tags.contains(&name.as_str()) => {
                 let index = context.options.tags.iter().position(|t| *t == name).unwrap_or_default();
-                out.push(Unit { symbol: Symbol::Tag(index), start: unit.start, end: last.end });
+                out.push(Unit { symbol: Symbol::Tag(index), start: unit.start, end: last.end, hint: None });
                 Ok(i + 1 + last.after)
             }
             Some((name, last)) if is_reserved(&name) || is_pause(&name) => {
