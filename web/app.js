@@ -340,7 +340,7 @@ function showSamples(languages, tags) {
   part('samples').replaceChildren(...fitting.map(({ name, text }) => {
     const element = document.createElement('button');
     element.type = 'button';
-    element.textContent = name;
+    element.textContent = say(name);
     element.addEventListener('click', () => { editor.text = text; });
     return element;
   }));

@@ -22,6 +22,10 @@ const en = {
   tryNow: 'Try now',
   text: 'Text',
   samples: 'Sample sentences',
+  sampleGreeting: 'Greeting',
+  sampleStory: 'Story',
+  sampleNumbers: 'Numbers',
+  sampleLaugh: 'Laugh',
   placeholder: 'Type what is to be spoken',
   tagGroup: 'Insert at the caret',
   tagLaugh: 'a laugh',
@@ -119,6 +123,10 @@ const zh = {
   tryNow: '立即重试',
   text: '文字',
   samples: '示例',
+  sampleGreeting: '问候',
+  sampleStory: '故事',
+  sampleNumbers: '数字',
+  sampleLaugh: '笑声',
   placeholder: '输入要朗读的文字',
   tagGroup: '在光标处插入',
   tagLaugh: '笑声',
@@ -202,19 +210,19 @@ const zh = {
 /** @typedef {keyof typeof en} Phrase */
 /** @typedef {'en' | 'zh'} Language */
 
-/** Sentences to start with; a model that lacks a language or a tag is not offered what needs it. */
+/** Sentences to start with, by the language spoken; a model that lacks a language or a tag is not offered what needs it. */
 export const SAMPLES = {
   en: [
-    { name: 'Greeting', text: 'Good morning! This is voxwire. You hear the first words while the last ones are still being made.' },
-    { name: 'Story', text: 'The old lighthouse keeper climbed the stairs once more. [uv_break] Below him the sea was dark and calm, and a small boat was coming home.' },
-    { name: 'Numbers', text: 'The train leaves at 9:45 from platform 7. A ticket costs $12.50, and the journey takes 2 hours.' },
-    { name: 'Laugh', text: 'And then the dog walked in with my hat on. [laugh] I could not believe it!' },
+    { name: /** @type {Phrase} */ ('sampleGreeting'), text: 'Good morning! This is voxwire. You hear the first words while the last ones are still being made.' },
+    { name: /** @type {Phrase} */ ('sampleStory'), text: 'The old lighthouse keeper climbed the stairs once more. [uv_break] Below him the sea was dark and calm, and a small boat was coming home.' },
+    { name: /** @type {Phrase} */ ('sampleNumbers'), text: 'The train leaves at 9:45 from platform 7. A ticket costs $12.50, and the journey takes 2 hours.' },
+    { name: /** @type {Phrase} */ ('sampleLaugh'), text: 'And then the dog walked in with my hat on. [laugh] I could not believe it!' },
   ],
   zh: [
-    { name: '问候', text: '早上好！这里是 voxwire。最后几个字还在生成，您已经听到了开头。' },
-    { name: '故事', text: '老灯塔看守人又一次走上楼梯。[uv_break] 脚下的大海漆黑而平静，一条小船正在回家。' },
-    { name: '数字', text: '列车 9:45 从 7 号站台出发，票价 12.5 元，全程 2 小时。' },
-    { name: '笑声', text: '然后那只狗戴着我的帽子走了进来。[laugh] 我简直不敢相信！' },
+    { name: /** @type {Phrase} */ ('sampleGreeting'), text: '早上好！这里是 voxwire。最后几个字还在生成，您已经听到了开头。' },
+    { name: /** @type {Phrase} */ ('sampleStory'), text: '老灯塔看守人又一次走上楼梯。[uv_break] 脚下的大海漆黑而平静，一条小船正在回家。' },
+    { name: /** @type {Phrase} */ ('sampleNumbers'), text: '列车 9:45 从 7 号站台出发，票价 12.5 元，全程 2 小时。' },
+    { name: /** @type {Phrase} */ ('sampleLaugh'), text: '然后那只狗戴着我的帽子走了进来。[laugh] 我简直不敢相信！' },
   ],
 };
 

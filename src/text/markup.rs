@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use super::stage::{Context, More, Stage, Window};
 use super::tags::{pause, pause_text};
-use super::unit::{Log, Unit};
+use super::unit::{Log, Reading, Unit};
 use super::{ChangeKind, SkipReason};
 
 mod blocks;
@@ -51,8 +51,13 @@ pub(super) struct Markup {
     brackets: usize,
     /// A code block that is longer than [`MAX_BLOCK`], or was flushed, is spoken; its closing fence must not open another.
     fence: Option<blocks::Fence>,
+    /// The reading asked for, and for how many more units.
+    hint: Option<(Reading, usize)>,
     search: Search,
 }
+
+/// Longest content of `<say-as>`: one that is not closed hints at no more than this.
+const MAX_HINT: usize = 256;
 
 /// Brackets counted. A paragraph's end closes all.
 const MAX_BRACKETS: usize = 8;
@@ -85,7 +90,7 @@ impl Markup {
     /// A new line begins.
     pub fn restart(&mut self) {
         (self.inside, self.line, self.brackets) = (false, Line::Plain, 0);
-        self.search = Search::default();
+        (self.hint, self.search) = (None, Search::default());
     }
 
     fn find(&mut self, input: &Window, i: usize, c: char) -> Result<Option<Found>, More> {
@@ -148,6 +153,7 @@ impl Markup {
             let start = input.at(i)?.map_or(0, |u| u.start);
             Ok(start..input.at(end - 1)?.map_or(start, |u| u.end))
         };
+        let hint = self.hint.map(|(reading, _)| reading);
         let log = &mut self.log;
         let (end, at_line_start) = match found {
             Found::Marks { end } => {
@@ -165,7 +171,7 @@ impl Markup {
                     log.change(context.raw, span(end)?, to.trim(), ChangeKind::Markup);
                 }
                 let new_line = says.last().is_some_and(|u| u.as_char() == Some('\n'));
-                says.into_iter().for_each(|unit| out.push(unit));
+                says.into_iter().for_each(|unit| out.push(unit.hinted(hint)));
                 (end, new_line)
             }
             Found::Keep { end, text } => {
@@ -173,7 +179,7 @@ impl Markup {
                     log.change(context.raw, raw_span(input, i, text.start)?, "", ChangeKind::Markup);
                 }
                 for k in text.clone() {
-                    input.at(k)?.into_iter().for_each(|unit| out.push(unit));
+                    input.at(k)?.into_iter().for_each(|unit| out.push(unit.hinted(hint)));
                 }
                 if end > text.end {
                     log.change(context.raw, raw_span(input, text.end, end)?, "", ChangeKind::Markup);
@@ -216,12 +222,14 @@ impl Stage for Markup {
             }
         };
         self.search.pass(end - i);
+        self.hint = self.hint.and_then(|(reading, left)| Some((reading, left.checked_sub(end - i)?)));
         Ok(end)
     }
 }
 
 impl Markup {
     fn pass(&mut self, unit: Unit, out: &mut Window) {
+        let unit = unit.hinted(self.hint.map(|(reading, _)| reading));
         match unit.as_char() {
             Some('\n') => {
                 // A heading is a sentence, with or without a mark at its end.

@@ -79,7 +79,7 @@ impl Stage for Tags {
                 if !context.raw[unit.start..last.end].eq_ignore_ascii_case(&written) {
                     self.log.change(context.raw, unit.start..last.end, &written, ChangeKind::Bracket);
                 }
-                out.push(Unit { symbol: Symbol::Tag(index), start: unit.start, end: last.end });
+                out.push(Unit { symbol: Symbol::Tag(index), start: unit.start, end: last.end, hint: None });
                 Ok(i + 1 + last.after)
             }
             Some((name, last)) if is_reserved(&name) || is_pause(&name) => {

@@ -13,6 +13,49 @@ pub(super) enum Symbol {
     Pause(u32),
 }
 
+/// A reading asked for by name: the values of SSML's `interpret-as`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Every digit by itself.
+    Digits,
+    /// A quantity.
+    Cardinal,
+    /// A place in a row: 第三, "third".
+    Ordinal,
+    Telephone,
+    Date,
+    Time,
+    Year,
+    /// Every letter and digit by itself.
+    Characters,
+    Money,
+    Fraction,
+    /// A quantity with its unit of measure.
+    Unit,
+}
+
+impl Reading {
+    /// The reading for a value of `interpret-as`, in any case. "spell-out" is `characters`, "number" is `cardinal`,
+    /// "currency" is `money`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.trim().to_ascii_lowercase();
+        Some(match name.as_str() {
+            "digits" => Self::Digits,
+            "cardinal" | "number" => Self::Cardinal,
+            "ordinal" => Self::Ordinal,
+            "telephone" => Self::Telephone,
+            "date" => Self::Date,
+            "time" => Self::Time,
+            "year" => Self::Year,
+            "characters" | "spell-out" => Self::Characters,
+            "money" | "currency" => Self::Money,
+            "fraction" => Self::Fraction,
+            "unit" => Self::Unit,
+            _ => return None,
+        })
+    }
+}
+
 /// One character or tag of the text so far, and the bytes of the raw text it stands for. Units made from one stretch,
 /// such as the words of a number, share its span; a piece never ends between them if it can be helped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +63,17 @@ pub(super) struct Unit {
     pub symbol: Symbol,
     pub start: usize,
     pub end: usize,
+    /// How the writer wants it read, as in `<say-as>`; the stages before `readings` hand it on.
+    pub hint: Option<Reading>,
 }
 
 impl Unit {
     pub fn char(c: char, span: Range<usize>) -> Self {
-        Self { symbol: Symbol::Char(c), start: span.start, end: span.end }
+        Self { symbol: Symbol::Char(c), start: span.start, end: span.end, hint: None }
+    }
+
+    pub fn hinted(self, hint: Option<Reading>) -> Self {
+        Self { hint, ..self }
     }
 
     pub fn as_char(&self) -> Option<char> {

@@ -3,9 +3,10 @@
 use super::super::SkipReason;
 use super::super::stage::{More, Window};
 use super::super::tags::milliseconds;
+use super::super::unit::Reading;
 use super::blocks::{Block, Search};
 use super::entities::decode_all;
-use super::{Found, MAX_SPAN, MAX_TAG, Markup, between_words};
+use super::{Found, MAX_HINT, MAX_SPAN, MAX_TAG, Markup, between_words};
 
 /// Tags of what is a sentence, or more, of its own.
 const BLOCKS: &str = "p br div hr li ul ol dl dt dd h1 h2 h3 h4 h5 h6 table thead tbody tfoot tr caption blockquote pre \
@@ -201,6 +202,13 @@ impl Markup {
                 Some(ms) => Found::Pause { end, ms },
                 None => Found::Skip { end, why: SkipReason::UnsupportedTag, says: " " },
             }),
+            "say-as" => {
+                let reading = tag.attribute("interpret-as").and_then(Reading::of_name);
+                self.hint = reading.map(|reading| (reading, MAX_HINT + end - i));
+                let known = tag.closing || reading.is_some();
+                let unknown = Found::Skip { end, why: SkipReason::UnsupportedTag, says: " " };
+                Ok(if known { Found::Marks { end } } else { unknown })
+            }
             "script" | "style" if !tag.closing => {
                 let (block, close) =
                     if tag.name == "script" { (Block::Script, "</script") } else { (Block::Style, "</style") };

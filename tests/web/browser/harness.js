@@ -33,7 +33,11 @@ export async function serve(port = 0) {
   return {
     url,
     port: Number(new URL(url).port),
-    kill: () => new Promise(resolve => { child.once('exit', resolve); child.kill('SIGKILL'); }),
+    kill: () => new Promise(resolve => {
+      if (child.exitCode !== null || child.signalCode !== null) return resolve(null);
+      child.once('exit', resolve);
+      child.kill('SIGKILL');
+    }),
   };
 }
 
