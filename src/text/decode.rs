@@ -123,6 +123,7 @@ fn is_look(c: char) -> bool {
         || matches!(c, '\u{1C4}'..='\u{1CC}' | '\u{1F1}'..='\u{1F3}')
         // Bold, italic, script, double-struck and squared letters and digits.
         || matches!(c, '\u{1D400}'..='\u{1D7FF}' | '\u{1F130}'..='\u{1F149}')
+        || matches!(c, 'ℂ' | 'ℊ'..='ℍ' | 'ℐ'..='ℒ' | 'ℕ' | 'ℙ'..='ℝ' | 'ℤ' | 'ℨ' | 'ℬ' | 'ℭ' | 'ℯ'..='ℱ' | 'ℳ' | 'ℴ' | 'ℹ')
         // Radicals and compatibility ideographs.
         || matches!(c, '\u{2E80}'..='\u{2FD5}' | '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}')
         // Vertical and small forms, doubled marks, dot leaders.

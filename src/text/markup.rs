@@ -266,3 +266,6 @@ fn between_words(input: &Window, start: usize, end: usize, text: &str) -> Result
     let span = raw_span(input, start, end)?;
     Ok(text.chars().map(|c| Unit::char(c, span.clone())).collect())
 }
+
+#[cfg(test)]
+mod tests;

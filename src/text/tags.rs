@@ -72,7 +72,8 @@ impl Stage for Tags {
             pause(ms, span).into_iter().for_each(|unit| out.push(unit));
             return Ok(i + 1 + last.after);
         }
-        match bracket {
+        let plain = |(name, last): (String, Close)| (name.trim().replace([' ', '-'], "_"), last);
+        match bracket.map(plain) {
             Some((name, last)) if context.options.tags.contains(&name.as_str()) => {
                 let index = context.options.tags.iter().position(|t| *t == name).unwrap_or_default();
                 let written = format!("[{name}]");
@@ -113,7 +114,7 @@ fn name_at(input: &Window, start: usize) -> Result<Option<(String, Close)>, More
         match unit.as_char() {
             Some(']') => {
                 let close = Close { after: after + 1, end: unit.end };
-                return Ok(Some((name.trim().replace([' ', '-'], "_"), close)));
+                return Ok(Some((name, close)));
             }
             Some('[' | '\n') | None => return Ok(None),
             Some(c) => name.push(c.to_ascii_lowercase()),
@@ -134,11 +135,11 @@ fn is_pause(name: &str) -> bool {
 }
 
 fn pause_value(name: &str) -> Option<&str> {
-    name.strip_prefix("pause")?.trim_start_matches('_').strip_prefix([':', '=', '：'])
+    name.trim_start().strip_prefix("pause")?.trim_start_matches([' ', '_']).strip_prefix([':', '=', '：'])
 }
 
 fn pause_of(name: &str) -> Option<u32> {
-    milliseconds(&pause_value(name)?.replace('_', " "))
+    milliseconds(pause_value(name)?)
 }
 
 /// A time such as `1.5s`, `500 ms` or `2`, which is in seconds; never more than [`MAX_PAUSE_MS`].

@@ -32,7 +32,11 @@ pub(super) fn emphasis(input: &Window, i: usize, c: char) -> Result<Option<Found
     }
     let (before, after) = (input.char_before(i, back), input.char_at(i + len)?);
     let is_space = |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | '\n'));
-    let is_operand = |c: Option<char>, bracket| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == bracket);
+    // Two stars in a word are emphasis, between digits a power; one star may be a product of names.
+    let number = len + back > 2 && c != '=';
+    let is_operand = |c: Option<char>, bracket| {
+        c.is_some_and(|c| c.is_ascii_digit() || (!number && c.is_ascii_alphabetic()) || c == bracket)
+    };
     let is_sign = (is_space(before) && is_space(after)) || (is_operand(before, ')') && is_operand(after, '('));
     Ok((!is_sign).then_some(Found::Marks { end: i + len }))
 }
