@@ -31,10 +31,10 @@ use super::markup::Markup;
 use super::readings::Readings;
 use super::shorthand::Shorthand;
 use super::split::{Cut, Splitter};
-use super::stage::{Context, Facts, Window, run};
+use super::stage::{Context, Facts, Stage, Window, run};
 use super::tags::Tags;
 use super::unit::{Log, Symbol, Unit};
-use super::{Change, Options, Piece, Prepared, Skip, SkipReason, TextError};
+use super::{Change, Options, Piece, Prepared, Skip, SkipReason, StageText, TextError};
 
 /// Bytes of a long text that go through the stages together: the room they take is that of a slice, not of the text.
 const SLICE: usize = 4096;
@@ -65,6 +65,18 @@ impl Intake {
             stages: Stages::default(),
             anything_said: false,
         }
+    }
+
+    /// One that remembers what each stage makes of the text, for [`Intake::stages`].
+    pub fn traced(max_chars: usize) -> Self {
+        let stages = Stages { trace: Some(Box::default()), ..Stages::default() };
+        Self { stages, ..Self::new(max_chars) }
+    }
+
+    /// What the stages made of the text so far, in their order; empty unless it is [`Intake::traced`].
+    pub fn stages(&self) -> Vec<StageText> {
+        let texts = self.stages.trace.iter().flat_map(|trace| trace.iter());
+        STAGES.into_iter().zip(texts).map(|(stage, text)| StageText { stage, text: text.clone() }).collect()
     }
 
     /// Adds text as sent. Returns the pieces that no later text can change.
@@ -200,7 +212,14 @@ struct Stages {
     marks: (Window, Marks),
     tidied: Window,
     splitter: Splitter,
+    trace: Option<Box<Trace>>,
 }
+
+/// The names of the stages before the pieces are cut.
+const STAGES: [&str; 7] = ["decode", "markup", "tags", "shorthand", "readings", "letters", "marks"];
+
+/// What each stage put out so far.
+type Trace = [String; STAGES.len()];
 
 impl Stages {
     /// Takes the text from byte `from` on.
@@ -226,7 +245,11 @@ impl Stages {
     fn finish(&mut self, context: &Context) -> Vec<Cut> {
         self.windows().into_iter().for_each(Window::end);
         self.run(context);
+        let seen = self.tidied.units().len();
         self.marks.1.finish(context, &mut self.tidied);
+        if let Some(trace) = &mut self.trace {
+            write(&self.tidied.units()[seen..], context.options, &mut trace[STAGES.len() - 1]);
+        }
         let mut cuts = Vec::new();
         self.split(context, &mut cuts);
         self.splitter.finish(context.options.limits, None, &mut cuts);
@@ -244,13 +267,15 @@ impl Stages {
     }
 
     fn run(&mut self, context: &Context) {
-        run(&mut self.decode.1, &mut self.decode.0, context, &mut self.markup.0);
-        run(&mut self.markup.1, &mut self.markup.0, context, &mut self.tags.0);
-        run(&mut self.tags.1, &mut self.tags.0, context, &mut self.shorthand.0);
-        run(&mut self.shorthand.1, &mut self.shorthand.0, context, &mut self.readings.0);
-        run(&mut self.readings.1, &mut self.readings.0, context, &mut self.letters.0);
-        run(&mut self.letters.1, &mut self.letters.0, context, &mut self.marks.0);
-        run(&mut self.marks.1, &mut self.marks.0, context, &mut self.tidied);
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, tidied, trace, .. } = self;
+        let mut texts = trace.iter_mut().flat_map(|trace| trace.iter_mut());
+        pass(decode, &mut markup.0, context, texts.next());
+        pass(markup, &mut tags.0, context, texts.next());
+        pass(tags, &mut shorthand.0, context, texts.next());
+        pass(shorthand, &mut readings.0, context, texts.next());
+        pass(readings, &mut letters.0, context, texts.next());
+        pass(letters, &mut marks.0, context, texts.next());
+        pass(marks, tidied, context, texts.next());
     }
 
     fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
@@ -282,13 +307,27 @@ impl Chars<'_> {
     }
 }
 
+/// Runs a stage, and writes down what it put out.
+fn pass(stage: &mut (Window, impl Stage), out: &mut Window, context: &Context, text: Option<&mut String>) {
+    let seen = out.units().len();
+    run(&mut stage.1, &mut stage.0, context, out);
+    if let Some(text) = text {
+        write(&out.units()[seen..], context.options, text);
+    }
+}
+
 fn text_of(units: &[Unit], options: &Options) -> String {
     let mut out = String::new();
+    write(units, options, &mut out);
+    out
+}
+
+fn write(units: &[Unit], options: &Options, out: &mut String) {
     for unit in units {
         match unit.symbol {
             Symbol::Char(c) => out.push(c),
-            // The splitter has made a length of it.
-            Symbol::Pause(_) => {}
+            // In no piece: the splitter makes a length of it.
+            Symbol::Pause(ms) => out.push_str(&format!("[pause:{ms}ms]")),
             Symbol::Tag(i) => {
                 out.push('[');
                 out.push_str(options.tags[i]);
@@ -296,7 +335,6 @@ fn text_of(units: &[Unit], options: &Options) -> String {
             }
         }
     }
-    out
 }
 
 #[cfg(test)]

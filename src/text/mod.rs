@@ -96,6 +96,12 @@ pub struct Options<'a> {
     pub raw: bool,
 }
 
+/// The characters a text may be spoken with by a model like the published ChatTTS: for looking at texts without one.
+pub fn chattts_knows(c: char) -> bool {
+    matches!(c, '!'..='@' | '['..='~' | '\u{3001}'..='\u{30FF}' | '\u{FF01}'..='\u{FF5E}' | '—' | '…')
+        || matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}')
+}
+
 impl<'a> Options<'a> {
     /// ChatTTS's tags, Chinese and English, pieces of up to 20 s.
     pub fn new(knows: &'a dyn Fn(char) -> bool) -> Self {
@@ -240,11 +246,36 @@ impl Prepared {
 
 /// Makes raw text ready for the model; see the module documentation. Takes time linear in the text.
 pub fn prepare(raw: &str, options: &Options) -> Result<Prepared, TextError> {
-    let mut intake = Intake::new(usize::MAX);
+    Ok(explain(raw, options, false)?.prepared)
+}
+
+/// What a stage made of the whole text.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct StageText {
+    pub stage: &'static str,
+    /// Control tags and pauses in square brackets.
+    pub text: String,
+}
+
+/// A text and what became of it, as it is shown to people.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Explained {
+    /// All pieces joined.
+    pub spoken: String,
+    #[serde(flatten)]
+    pub prepared: Prepared,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageText>,
+}
+
+/// As [`prepare`], and shows how; `stages` with what each stage made of it.
+pub fn explain(raw: &str, options: &Options, stages: bool) -> Result<Explained, TextError> {
+    let mut intake = if stages { Intake::traced(usize::MAX) } else { Intake::new(usize::MAX) };
     let mut pieces = intake.push(raw, options)?;
     let mut prepared = intake.finish(options);
     pieces.append(&mut prepared.pieces);
-    Ok(Prepared { pieces, ..prepared })
+    let prepared = Prepared { pieces, ..prepared };
+    Ok(Explained { spoken: prepared.spoken(), prepared, stages: intake.stages() })
 }
 
 #[cfg(test)]

@@ -54,6 +54,11 @@ impl Window {
         self.units.push(unit);
     }
 
+    /// All units it holds.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
     /// No more units will come; looks ahead find the end of the text.
     pub fn end(&mut self) {
         self.ended = true;

@@ -19,7 +19,8 @@ pub(super) fn end(input: &Window, i: usize, c: char) -> Result<Option<usize>, Mo
         let pair = input.char_at(i + 1)?.is_some_and(is_flag_letter);
         return Ok(Some(i + 1 + usize::from(pair)));
     }
-    if !is_pictograph(c) && !(may_be_emoji(c) && input.char_at(i + 1)? == Some(AS_EMOJI)) {
+    let shown_as_emoji = is_pictograph(c) || (may_be_emoji(c) && input.char_at(i + 1)? == Some(AS_EMOJI));
+    if !shown_as_emoji {
         return Ok(None);
     }
     let mut end = i + 1;

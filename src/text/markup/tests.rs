@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::text::tests::{chattts, small};
-use crate::text::{ChangeKind, Language, Options, Prepared, SkipReason, prepare};
+use crate::text::{ChangeKind, Intake, Language, Options, Prepared, SkipReason, explain, prepare};
 
 fn both(raw: &str) -> Prepared {
     prepare(raw, &Options::new(&chattts)).unwrap()
@@ -415,4 +415,34 @@ fn pieces_are_never_orphans() {
     ] {
         assert_eq!(both(raw).pieces.len(), 2, "{raw:?}: {:?}", both(raw).pieces);
     }
+}
+
+#[test]
+fn each_stage_shows_what_it_made() {
+    let raw = "# Ｈｉ 😀\n见**[文档](http://x.cn)**[laugh]&amp;[pause:1s]好。";
+    let options = Options::new(&chattts);
+    let shown = explain(raw, &options, true).unwrap();
+    assert_eq!(shown.prepared, prepare(raw, &options).unwrap());
+    let stages: Vec<_> = shown.stages.iter().map(|s| (s.stage, s.text.as_str())).collect();
+    assert_eq!(
+        stages[..3],
+        [
+            ("decode", "# Hi  \n见**[文档](http://x.cn)**[laugh]&[pause:1s]好。".replace('&', "&amp;").as_str()),
+            ("markup", " Hi  \n\n见[文档 [laugh]&[pause:1s]好。"),
+            ("tags", " Hi  \n\n见 文档 [laugh]&\n[pause:1000ms]好。"),
+        ]
+    );
+    assert_eq!(stages.last().unwrap(), &("marks", "hi.见文档[laugh]和，[pause:1000ms]好。"));
+    assert_eq!(shown.spoken, "hi.见文档[laugh]和，好。");
+    // Whatever way the text came.
+    let mut intake = Intake::traced(usize::MAX);
+    raw.split_inclusive(|_| true).for_each(|c| drop(intake.push(c, &options).unwrap()));
+    intake.finish(&options);
+    assert_eq!(intake.stages(), shown.stages);
+    let json = serde_json::to_value(&shown).unwrap();
+    for key in ["spoken", "pieces", "rewritten", "skipped", "nothing_to_say", "stages"] {
+        assert!(!json[key].is_null(), "{key}");
+    }
+    assert_eq!(json["pieces"][1]["pause_before_ms"], 1000);
+    assert!(serde_json::to_value(explain(raw, &options, false).unwrap()).unwrap()["stages"].is_null());
 }
