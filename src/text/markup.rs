@@ -76,6 +76,8 @@ enum Found {
     Marks { end: usize },
     /// Line marks, after which the line still begins.
     LineMarks { end: usize },
+    /// The number of a list's item and its mark: a sentence begins, and a short pause follows the number.
+    Item { end: usize, mark: char },
     /// They are marks that mean the units in `says`.
     Say { end: usize, says: Vec<Unit> },
     /// Of them, only these are text, and hold no more markup.
@@ -164,6 +166,15 @@ impl Markup {
                 log.change(context.raw, span(end)?, "", ChangeKind::Markup);
                 (end, true)
             }
+            Found::Item { end, mark } => {
+                let start = span(end)?.start;
+                out.push(Unit::char('\n', start..start));
+                for k in i..end - 1 {
+                    input.at(k)?.into_iter().for_each(|unit| out.push(unit.hinted(hint)));
+                }
+                out.push(Unit::char(mark, raw_span(input, end - 1, end)?));
+                (end, false)
+            }
             Found::Say { end, says } => {
                 let to: String = says.iter().filter_map(Unit::as_char).collect();
                 // The marks stage reports pauses.
@@ -212,6 +223,7 @@ impl Stage for Markup {
         let c = unit.as_char();
         let found = match c {
             Some(c) if !c.is_alphanumeric() => self.find(input, i, c)?,
+            Some('0'..='9') if !self.inside => blocks::item(input, i)?,
             _ => None,
         };
         let end = match found {

@@ -62,7 +62,7 @@ fn a_first_sentence_is_certain_when_what_follows_is_no_orphan() {
         ("Yes. No. Of co", "yes. no. "),
         ("Wait... what? They wo", "wait, what? "),
         ("“你好不好？”他说他好", "你好不好？"),
-        ("1. Take it. Then gi", "one. take it. "),
+        ("1. Take it. Then gi", "one, take it. "),
         ("今天怎么样？[laugh]很好很好", "今天怎么样？"),
         ("Wait for it.[pause:1s]e", "wait for it."),
     ] {
@@ -105,6 +105,18 @@ fn a_flush_ends_a_sentence_and_a_text_goes_on_after_it() {
     silent.push("😀", &options()).unwrap();
     assert!(silent.flush(&options()).is_empty());
     assert!(silent.finish(&options()).nothing_to_say);
+}
+
+#[test]
+fn a_flush_inside_a_code_block_turns_nothing_around() {
+    let mut intake = Intake::new(1000);
+    let mut spoken = String::new();
+    for part in ["Look at this.\n```py\ncode one\n", "code two\n```\nWords again.\n```\ncode three\n```\nThe end."] {
+        let mut pieces = intake.push(part, &options()).unwrap();
+        pieces.extend(intake.flush(&options()));
+        pieces.iter().for_each(|p| spoken.push_str(&p.text));
+    }
+    assert!(spoken.ends_with("words again. the end."), "{spoken}");
 }
 
 #[test]

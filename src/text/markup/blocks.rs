@@ -118,6 +118,20 @@ fn rule(input: &Window, i: usize) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
+/// `1. `, `2) ` or `3、`.
+pub(super) fn item(input: &Window, i: usize) -> Result<Option<Found>, More> {
+    let mut at = i;
+    while at - i <= 3 && input.char_at(at)?.is_some_and(|c| c.is_ascii_digit()) {
+        at += 1;
+    }
+    let mark = match input.char_at(at)? {
+        Some('.' | ')') if at - i <= 3 && input.char_at(at + 1)? == Some(' ') => ',',
+        Some('、') if at - i <= 3 => '、',
+        _ => return Ok(None),
+    };
+    Ok(Some(Found::Item { end: at + 1, mark }))
+}
+
 /// The end of `[ ] ` or `[x] `.
 fn task_box(input: &Window, i: usize) -> Result<Option<usize>, More> {
     let written = [|c| c == ' ', |c| c == '[', |c| matches!(c, ' ' | 'x' | 'X'), |c| c == ']', |c| c == ' '];
@@ -172,7 +186,8 @@ fn fence_line_end(input: &Window, start: usize, mark: char) -> Result<Option<usi
         match input.char_at(k)? {
             Some('\n') => return Ok(Some(k)),
             None => return Ok(None),
-            Some(c) if c == mark => return Ok(None),
+            // What follows a fence is the name of a language: "~~~ 哈哈" holds back no text.
+            Some(c) if c == mark || !c.is_ascii() => return Ok(None),
             Some(_) => {}
         }
     }

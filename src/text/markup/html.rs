@@ -1,5 +1,8 @@
 //! Tags of HTML and SSML.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::super::SkipReason;
 use super::super::stage::{More, Window};
 use super::super::tags::milliseconds;
@@ -39,9 +42,10 @@ impl Tag {
     }
 }
 
-fn is_in(list: &str, name: &str) -> bool {
-    list.split(' ').any(|n| n == name)
-}
+type Names = LazyLock<HashSet<&'static str>>;
+
+static IS_BLOCK: Names = LazyLock::new(|| BLOCKS.split_whitespace().collect());
+static IS_INLINE: Names = LazyLock::new(|| INLINE.split_whitespace().collect());
 
 /// The tag that begins at `i`. `x<y` is none, nor is `Vec<T>`: of a name that is not known, an opening tag stands after no
 /// letter or digit.
@@ -56,9 +60,12 @@ pub(super) fn tag(input: &Window, i: usize) -> Result<Option<Tag>, More> {
         name.push(c.to_ascii_lowercase());
         at += 1;
     }
-    let is_known = is_in(BLOCKS, &name) || is_in(INLINE, &name) || name.contains([':', '-']);
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let is_known = |name: &str| IS_BLOCK.contains(name) || IS_INLINE.contains(name) || name.contains([':', '-']);
     let glued = input.char_before(i, 1).is_some_and(|c| c.is_ascii_alphanumeric());
-    if name.is_empty() || (glued && !closing && !is_known) {
+    if glued && !closing && !is_known(&name) {
         return Ok(None);
     }
     let mut tag = Tag { name, closing, attributes: Vec::new(), end: at };
@@ -238,8 +245,8 @@ impl Markup {
             "sup" if !tag.closing && input.char_at(end)?.is_some_and(|c| c.is_ascii_digit()) => say(end, "^"),
             "sup" | "sub" if tag.closing => say(end, " "),
             "td" | "th" if !tag.closing => say(end, " , "),
-            name if is_in(BLOCKS, name) => say(end, "\n\n"),
-            name if is_in(INLINE, name) => Ok(Found::Marks { end }),
+            name if IS_BLOCK.contains(name) => say(end, "\n\n"),
+            name if IS_INLINE.contains(name) => Ok(Found::Marks { end }),
             _ => Ok(Found::Skip { end, why: SkipReason::UnsupportedTag, says: " " }),
         }
     }

@@ -8,6 +8,9 @@ use super::{Found, MAX_RUN, MAX_SPAN, MAX_TAG};
 /// How far a run of marks is looked back over; more are kept nowhere.
 const MAX_BACK: usize = 8;
 
+/// Round brackets within a link's target.
+const MAX_DEPTH: usize = 8;
+
 /// Longest name of a footnote.
 const MAX_NOTE: usize = 32;
 
@@ -126,6 +129,7 @@ pub(super) fn link_target_end(input: &Window, i: usize) -> Result<Option<usize>,
                     return Ok(None);
                 }
             }
+            '(' if depth == MAX_DEPTH => return Ok(None),
             '(' => depth += 1,
             ')' if depth == 1 => {
                 let is_target = target.chars().all(|c| c.is_ascii_graphic()) || is_address(&target);

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use crate::text::tests::{chattts, small};
-use crate::text::{ChangeKind, Intake, Language, Options, Prepared, SkipReason, explain, prepare};
+use crate::text::unit::{Reading, Unit};
+use crate::text::{ChangeKind, Intake, Language, Options, Prepared, SkipReason, explain, prepare, stage};
 
 fn both(raw: &str) -> Prepared {
     prepare(raw, &Options::new(&chattts)).unwrap()
@@ -84,6 +85,50 @@ fn list_and_quote_marks_are_not_spoken() {
 }
 
 #[test]
+fn numbered_items_are_sentences() {
+    assert_spoken(&[
+        ("1. Mix it\n2. Bake it", "one, mix it. two, bake it"),
+        ("步骤：\n1. 洗菜\n2. 切菜", "步骤。一，洗菜。二，切菜"),
+        ("1) one way\n2) another way", "one, one way. two, another way"),
+        ("1、苹果\n2、梨", "一、苹果。二、梨"),
+        ("10. **Bold**: text", "ten, bold, text"),
+        ("3.5 miles", "three point five miles"),
+        ("In 1. That", "in one. that"),
+    ]);
+}
+
+#[test]
+fn what_is_said_as_carries_its_reading() {
+    let raw = "1<say-as interpret-as=\"telephone\">2 &lt;`3`</say-as>4<say-as interpret-as='date'>5\n\n";
+    let long = format!("{raw}{}6", "x".repeat(300));
+    let options = Options::new(&chattts);
+    let facts = stage::Facts::new(&options);
+    let context = stage::Context { raw: &long, options: &options, facts: &facts };
+    let (mut input, mut out) = (stage::Window::default(), stage::Window::default());
+    long.char_indices().for_each(|(at, c)| input.push(Unit::char(c, at..at + c.len_utf8())));
+    input.end();
+    stage::run(&mut super::Markup::default(), &mut input, &context, &mut out);
+    let hints: Vec<_> = out.units().iter().filter(|u| !matches!(u.as_char(), Some('x' | '\n'))).collect();
+    let hints: Vec<_> = hints.iter().map(|u| (u.as_char().unwrap(), u.hint)).collect();
+    let phone = Some(Reading::Telephone);
+    assert_eq!(
+        hints,
+        [
+            ('1', None),
+            ('2', phone),
+            (' ', phone),
+            ('<', phone),
+            ('3', phone),
+            ('4', None),
+            ('5', Some(Reading::Date)),
+            // Never closed: it ends by itself.
+            ('6', None),
+        ]
+    );
+    assert_eq!(skips(&both("<say-as interpret-as='song'>a</say-as>"))[0].1, SkipReason::UnsupportedTag);
+}
+
+#[test]
 fn rules_and_tables() {
     assert_spoken(&[
         ("上面\n\n---\n\n下面", "上面。下面"),
@@ -142,6 +187,7 @@ fn code_in_a_line_is_spoken_and_blocks_are_not() {
         ("```\n没有结尾", "没有结尾"),
         ("```one line```", "one line"),
         ("~~~好~~~", "好"),
+        ("~~~ 哈哈\n好\n~~~", "哈哈，好"),
     ]);
     let p = both("```python\nprint(1)\n```");
     assert!(p.nothing_to_say);
