@@ -3,6 +3,7 @@
 //!
 //! - [`ws`]: `GET /v1/ws`, text in and audio out over one socket.
 //! - [`speech`]: `POST /v1/audio/speech`.
+//! - [`normalize`]: `POST /v1/text/normalize`.
 //! - [`health`]: `/healthz`, `/readyz`, `/metrics`.
 //! - [`assets`]: the page and the JavaScript client.
 //! - [`server`]: the HTTP server around them, and how it stops.
@@ -10,6 +11,7 @@
 pub mod assets;
 pub mod errors;
 pub mod health;
+pub mod normalize;
 pub mod server;
 pub mod speech;
 pub mod state;

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use tracing::info;
 
 use super::state::{App, Stop};
-use super::{assets, health, speech, ws};
+use super::{assets, health, normalize, speech, ws};
 
 /// What a peer that takes nothing, or is not there any more, may hold of the system's buffers: the connection is broken
 /// after this. Frames waiting inside a web framework cannot time out by themselves.
@@ -57,6 +57,7 @@ fn routes(config: &mut web::ServiceConfig) {
     config
         .route("/v1/ws", web::get().to(ws::upgrade))
         .route("/v1/audio/speech", web::post().to(speech::speech))
+        .route("/v1/text/normalize", web::post().to(normalize::normalize))
         .route("/healthz", web::get().to(health::healthz))
         .route("/readyz", web::get().to(health::readyz))
         .route("/metrics", web::get().to(health::metrics))

@@ -20,6 +20,7 @@ pub mod doctor;
 pub mod models;
 pub mod say;
 pub mod serve;
+pub mod text;
 pub mod voices;
 
 use std::io::IsTerminal;
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Say(Box<say::Args>),
     Serve(serve::Args),
+    Text(text::Args),
     /// Draw a voice, tell what a voice is, write it as text
     Voices(voices::Args),
     /// Fetch, check and list models
@@ -74,6 +76,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Say(args) => say::run(*args),
         Command::Serve(args) => serve::run(args),
+        Command::Text(args) => text::run(args),
         Command::Voices(args) => voices::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -59,8 +59,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         let (prompt, cap) = model.code_prompt(&closed, "[speed_5]", &speaker, carried)?;
         Ok::<_, SpeakError>((prompt, args.max_steps.unwrap_or(cap.max(args.min_steps))))
     };
+    let samples =
+        |pause: std::time::Duration| (pause.as_secs_f64() * f64::from(model.dims.vocos.sample_rate)).round() as usize;
+    let pauses = prepared.pieces.iter().map(|p| p.pause_before).chain([prepared.pause_after]);
+    let pauses: Vec<usize> = pauses.map(samples).collect();
     let plan = Plan {
         pieces: &pieces,
+        pauses: &pauses,
         prompt: &prompt,
         sampling: sampling.clone(),
         decode,

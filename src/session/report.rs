@@ -39,7 +39,7 @@ pub struct RefineRejected {
 #[derive(Clone, Debug)]
 pub struct Summary {
     pub reason: Reason,
-    /// Sum over its pieces.
+    /// Its pieces and the silence around them.
     pub audio_ms: f64,
     pub pieces: usize,
     pub steps: usize,

@@ -15,6 +15,8 @@ use crate::model::sampling::Sampling;
 pub struct Plan<'a> {
     /// Texts of the pieces, in order.
     pub pieces: &'a [String],
+    /// Samples of silence before each piece, and after the last one; none where there is no entry.
+    pub pauses: &'a [usize],
     /// Builds a piece's prompt and says how many steps it may take. The sample is set only with `carry_voice`.
     pub prompt: &'a PromptFn<'a>,
     /// Each piece draws from a seed derived from this one's; the first from the seed itself.
@@ -164,8 +166,12 @@ impl Run<'_> {
                 front.report.samples += pcm.len();
                 self.report.samples += pcm.len();
                 if !pcm.is_empty() {
-                    self.report.first_audio.get_or_insert_with(|| started.elapsed());
+                    let begins = front.report.samples == pcm.len();
                     let index = front.report.index;
+                    if begins {
+                        self.be_silent(listener, index)?;
+                    }
+                    self.report.first_audio.get_or_insert_with(|| started.elapsed());
                     self.hand_out(listener, &pcm, index)?;
                 }
                 if !last {
@@ -174,8 +180,25 @@ impl Run<'_> {
                 self.finish(engine, listener)?;
             }
         }
+        if !self.plan.pieces.is_empty() {
+            self.be_silent(listener, self.plan.pieces.len())?;
+        }
         self.report.elapsed = started.elapsed() - self.listening;
         Ok(())
+    }
+
+    /// The silence before piece `index`.
+    fn be_silent<E, L>(&mut self, listener: &mut L, index: usize) -> Result<(), SpeakError>
+    where
+        E: Engine + ?Sized,
+        L: Listener<E>,
+    {
+        let samples = self.plan.pauses.get(index).copied().unwrap_or(0);
+        if samples == 0 {
+            return Ok(());
+        }
+        self.report.samples += samples;
+        self.hand_out(listener, &vec![0.0; samples], index)
     }
 
     /// A listener may wait, as a player does: that is no compute time.

@@ -13,25 +13,28 @@
 //! | a full stop, a hyphen, an apostrophe | 1 character, 6 where digits stand around |
 //! | a number | its end, at most 64 characters, 6 more, and as many as the letter before it is away, at most 32 |
 //! | an opening square bracket | its closing one, at most 25 characters |
+//! | markup | as [`super::markup`] says |
+//! | what may be an emoji | the first character that is no part of it |
 //! | marks, spaces and skipped characters | the next word or tag; they hold back the sentence before them, however many they are |
-//! | a piece that is a text's first sentence | the first letter of the next one |
-//! | any other piece | two words with four letters, or 2 s of speech |
+//! | a piece | two words with four letters, or 2 s of speech, or a pause |
 //! | a sentence over its limit without a clause end | half its limit more |
 //!
-//! Characters that show nothing do not count, and wait for nothing.
+//! Characters that show nothing do not count, and wait for nothing. A digit waits for one that could make it a keycap.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::decode::Decode;
 use super::letters::Letters;
 use super::marks::Marks;
+use super::markup::Markup;
 use super::readings::Readings;
 use super::shorthand::Shorthand;
 use super::split::{Cut, Splitter};
-use super::stage::{Context, Facts, Window, run};
+use super::stage::{Context, Facts, Stage, Window, run};
 use super::tags::Tags;
 use super::unit::{Log, Symbol, Unit};
-use super::{Change, Options, Piece, Prepared, Skip, TextError};
+use super::{Change, Options, Piece, Prepared, Skip, SkipReason, StageText, TextError};
 
 /// Bytes of a long text that go through the stages together: the room they take is that of a slice, not of the text.
 const SLICE: usize = 4096;
@@ -62,6 +65,18 @@ impl Intake {
             stages: Stages::default(),
             anything_said: false,
         }
+    }
+
+    /// One that remembers what each stage makes of the text, for [`Intake::stages`].
+    pub fn traced(max_chars: usize) -> Self {
+        let stages = Stages { trace: Some(Box::default()), ..Stages::default() };
+        Self { stages, ..Self::new(max_chars) }
+    }
+
+    /// What the stages made of the text so far, in their order; empty unless it is [`Intake::traced`].
+    pub fn stages(&self) -> Vec<StageText> {
+        let texts = self.stages.trace.iter().flat_map(|trace| trace.iter());
+        STAGES.into_iter().zip(texts).map(|(stage, text)| StageText { stage, text: text.clone() }).collect()
     }
 
     /// Adds text as sent. Returns the pieces that no later text can change.
@@ -104,17 +119,42 @@ impl Intake {
     pub fn finish(&mut self, options: &Options) -> Prepared {
         let pieces = self.flush(options);
         let (rewritten, skipped) = self.changes();
-        Prepared { pieces, rewritten, skipped, nothing_to_say: !self.anything_said }
+        let pause_after = self.pause_after();
+        Prepared { pieces, rewritten, skipped, nothing_to_say: !self.anything_said, pause_after }
+    }
+
+    /// Silence asked for after the last piece; zero where there is none to follow.
+    pub fn pause_after(&self) -> Duration {
+        let ms = if self.anything_said { self.stages.splitter.pause_ms() } else { 0 };
+        Duration::from_millis(ms.into())
     }
 
     /// What was rewritten and skipped so far, each in the order of the text. A stretch that goes on in text to come is
-    /// then reported as one.
+    /// then reported as one, and a tag that waits for a word as one without.
     pub fn changes(&self) -> (Vec<Change>, Vec<Skip>) {
         let logs = self.stages.logs();
         let mut changes: Vec<Change> = logs.iter().flat_map(|log| log.changes.iter().cloned()).collect();
         let mut skips: Vec<Skip> = logs.iter().flat_map(|log| log.skips.iter().cloned()).collect();
         changes.sort_by_key(|c| c.span.start);
+        skips.extend(self.stages.splitter.lone_tags().map(|unit| {
+            let text = self.raw[unit.span()].to_string();
+            Skip { span: unit.span(), chars: 0..0, text, why: SkipReason::LoneTag }
+        }));
         skips.sort_by_key(|s| s.span.start);
+        // What a code block or a comment holds goes with it.
+        let mut end = 0;
+        skips.retain(|s| {
+            let apart = s.span.start >= end;
+            end = end.max(s.span.end);
+            apart
+        });
+        let mut later = skips.as_slice();
+        changes.retain(|c| {
+            while later.first().is_some_and(|s| s.span.end <= c.span.start) {
+                later = &later[1..];
+            }
+            !later.first().is_some_and(|s| s.span.start <= c.span.start && c.span.end <= s.span.end)
+        });
         let mut chars = Chars { raw: &self.raw, at: (0, 0) };
         changes.iter_mut().for_each(|c| c.chars = chars.of(&c.span));
         let mut chars = Chars { raw: &self.raw, at: (0, 0) };
@@ -133,18 +173,19 @@ impl Intake {
     }
 
     fn pieces(&mut self, cuts: Vec<Cut>, options: &Options) -> Vec<Piece> {
-        let make = |cut: Cut| self.piece(cut.next, text_of(&cut.units, options));
+        let make = |cut: Cut| self.piece(cut.next, cut.pause_ms, text_of(&cut.units, options));
         cuts.into_iter().map(make).collect()
     }
 
     /// The piece from where the last one ended to byte `next`, or to the end of the text so far.
-    fn piece(&mut self, next: Option<usize>, text: String) -> Piece {
+    fn piece(&mut self, next: Option<usize>, pause_ms: u32, text: String) -> Piece {
         let (start, chars) = self.done;
         // Only a number too long for one piece is cut inside: its raw digits all go to the last one.
         let end = next.unwrap_or(self.raw.len()).max(start);
         self.done = (end, chars + self.raw[start..end].chars().count());
         self.anything_said = true;
-        Piece { text, span: start..end, chars: chars..self.done.1 }
+        let pause_before = Duration::from_millis(pause_ms.into());
+        Piece { text, span: start..end, chars: chars..self.done.1, pause_before }
     }
 
     fn verbatim(&mut self) -> Vec<Piece> {
@@ -153,7 +194,7 @@ impl Intake {
             true => Vec::new(),
             false => {
                 let text = rest.to_string();
-                vec![self.piece(None, text)]
+                vec![self.piece(None, 0, text)]
             }
         }
     }
@@ -162,7 +203,8 @@ impl Intake {
 /// Everything between the raw text and the pieces: each stage's window holds the units that wait for it.
 #[derive(Default)]
 struct Stages {
-    decode: Decode,
+    decode: (Window, Decode),
+    markup: (Window, Markup),
     tags: (Window, Tags),
     shorthand: (Window, Shorthand),
     readings: (Window, Readings),
@@ -170,7 +212,14 @@ struct Stages {
     marks: (Window, Marks),
     tidied: Window,
     splitter: Splitter,
+    trace: Option<Box<Trace>>,
 }
+
+/// The names of the stages before the pieces are cut.
+const STAGES: [&str; 7] = ["decode", "markup", "tags", "shorthand", "readings", "letters", "marks"];
+
+/// What each stage put out so far.
+type Trace = [String; STAGES.len()];
 
 impl Stages {
     /// Takes the text from byte `from` on.
@@ -182,7 +231,9 @@ impl Stages {
             while !context.raw.is_char_boundary(end) {
                 end += 1;
             }
-            self.decode.take(context.raw, start..end, &mut self.tags.0);
+            for (at, c) in context.raw[start..end].char_indices() {
+                self.decode.0.push(Unit::char(c, start + at..start + at + c.len_utf8()));
+            }
             self.run(context);
             self.split(context, &mut cuts);
             start = end;
@@ -194,10 +245,15 @@ impl Stages {
     fn finish(&mut self, context: &Context) -> Vec<Cut> {
         self.windows().into_iter().for_each(Window::end);
         self.run(context);
+        let seen = self.tidied.units().len();
         self.marks.1.finish(context, &mut self.tidied);
+        if let Some(trace) = &mut self.trace {
+            write(&self.tidied.units()[seen..], context.options, &mut trace[STAGES.len() - 1]);
+        }
         let mut cuts = Vec::new();
         self.split(context, &mut cuts);
-        self.splitter.finish(context.options.limits, &mut cuts);
+        self.splitter.finish(context.options.limits, None, &mut cuts);
+        self.markup.1.restart();
         self.shorthand.1.restart();
         self.readings.1.restart();
         self.letters.1.restart();
@@ -205,17 +261,21 @@ impl Stages {
         cuts
     }
 
-    fn windows(&mut self) -> [&mut Window; 5] {
-        let Self { tags, shorthand, readings, letters, marks, .. } = self;
-        [&mut tags.0, &mut shorthand.0, &mut readings.0, &mut letters.0, &mut marks.0]
+    fn windows(&mut self) -> [&mut Window; 7] {
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, .. } = self;
+        [&mut decode.0, &mut markup.0, &mut tags.0, &mut shorthand.0, &mut readings.0, &mut letters.0, &mut marks.0]
     }
 
     fn run(&mut self, context: &Context) {
-        run(&mut self.tags.1, &mut self.tags.0, context, &mut self.shorthand.0);
-        run(&mut self.shorthand.1, &mut self.shorthand.0, context, &mut self.readings.0);
-        run(&mut self.readings.1, &mut self.readings.0, context, &mut self.letters.0);
-        run(&mut self.letters.1, &mut self.letters.0, context, &mut self.marks.0);
-        run(&mut self.marks.1, &mut self.marks.0, context, &mut self.tidied);
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, tidied, trace, .. } = self;
+        let mut texts = trace.iter_mut().flat_map(|trace| trace.iter_mut());
+        pass(decode, &mut markup.0, context, texts.next());
+        pass(markup, &mut tags.0, context, texts.next());
+        pass(tags, &mut shorthand.0, context, texts.next());
+        pass(shorthand, &mut readings.0, context, texts.next());
+        pass(readings, &mut letters.0, context, texts.next());
+        pass(letters, &mut marks.0, context, texts.next());
+        pass(marks, tidied, context, texts.next());
     }
 
     fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
@@ -225,9 +285,9 @@ impl Stages {
     }
 
     /// In the order of the stages.
-    fn logs(&self) -> [&Log; 6] {
-        let Self { decode, tags, shorthand, readings, letters, marks, .. } = self;
-        [&decode.log, &tags.1.log, &shorthand.1.log, &readings.1.log, &letters.1.log, &marks.1.log]
+    fn logs(&self) -> [&Log; 7] {
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, .. } = self;
+        [&decode.1.log, &markup.1.log, &tags.1.log, &shorthand.1.log, &readings.1.log, &letters.1.log, &marks.1.log]
     }
 }
 
@@ -247,11 +307,27 @@ impl Chars<'_> {
     }
 }
 
+/// Runs a stage, and writes down what it put out.
+fn pass(stage: &mut (Window, impl Stage), out: &mut Window, context: &Context, text: Option<&mut String>) {
+    let seen = out.units().len();
+    run(&mut stage.1, &mut stage.0, context, out);
+    if let Some(text) = text {
+        write(&out.units()[seen..], context.options, text);
+    }
+}
+
 fn text_of(units: &[Unit], options: &Options) -> String {
     let mut out = String::new();
+    write(units, options, &mut out);
+    out
+}
+
+fn write(units: &[Unit], options: &Options, out: &mut String) {
     for unit in units {
         match unit.symbol {
             Symbol::Char(c) => out.push(c),
+            // In no piece: the splitter makes a length of it.
+            Symbol::Pause(ms) => out.push_str(&format!("[pause:{ms}ms]")),
             Symbol::Tag(i) => {
                 out.push('[');
                 out.push_str(options.tags[i]);
@@ -259,7 +335,6 @@ fn text_of(units: &[Unit], options: &Options) -> String {
             }
         }
     }
-    out
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Stage 5: only letters the model knows go on; the rest is folded into them, or skipped and reported.
+//! Stage 6: only letters the model knows go on; the rest is folded into them, or skipped and reported.
 
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
@@ -84,8 +84,6 @@ fn fold(c: char) -> String {
         'þ' | 'Þ' => "th",
         'ł' | 'Ł' => "l",
         'ı' => "i",
-        'ﬁ' => "fi",
-        'ﬂ' => "fl",
         _ => {
             let mut out = String::new();
             decompose_canonical(c, |part| {

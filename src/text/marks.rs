@@ -1,14 +1,14 @@
-//! Stage 6: punctuation. The models know commas, full stops and question marks; every other mark becomes one of them
+//! Stage 7: punctuation. The models know commas, full stops and question marks; every other mark becomes one of them
 //! or nothing.
 //!
 //! | written | spoken as |
 //! |---|---|
-//! | `, ， ; ； : ：`, dashes, `…`, `...`, a line's end | comma |
+//! | `, ， ; ； : ：`, `（ ）`, `】`, dashes, `…`, `...`, a line's end | comma |
 //! | `、` | itself if known, else comma |
 //! | `. 。 ! ！`, an empty line | full stop |
 //! | `? ？` (also `?!`) | question mark if known, else full stop |
-//! | quotes, brackets, `/ _ \ |`, a hyphen in a word | nothing; words stay apart |
-//! | `* ~ ^ `` ` `` #`, bullets | nothing |
+//! | quotes, other brackets, `/ _ \ | * ^`, a hyphen in a word | nothing; words stay apart |
+//! | `` ~ ` # ``, bullets | nothing |
 //!
 //! A run of marks is one pause, the longest of them. No pause comes before the first word; a comma after the last one
 //! becomes a full stop. After Chinese the Chinese form is used, else the ASCII one, or whichever the model knows.
@@ -48,16 +48,15 @@ pub(super) fn role(c: char) -> Option<Role> {
         ' ' => Role::Space,
         '\n' => Role::NewLine,
         '、' | '､' => Role::Pause(Pause::Enumeration),
-        ',' | '，' | ';' | '；' | ':' | '：' | '–' | '—' | '―' | '…' | '⋯' => Role::Pause(Pause::Comma),
+        ',' | '，' | ';' | '；' | ':' | '：' | '–' | '—' | '―' | '…' | '⋯' | '‒' | '⸺' | '⸻' | '─' | '━' | '（'
+        | '）' | '】' => Role::Pause(Pause::Comma),
         '。' | '｡' | '．' | '!' | '！' | '¡' => Role::Pause(Pause::Stop),
         '?' | '？' => Role::Pause(Pause::Question),
         '.' | '-' | '\'' => Role::Depends,
-        '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '‹' | '›' | '「' | '」' | '『' | '』' => {
-            Role::Boundary
-        }
-        '《' | '》' | '〈' | '〉' | '【' | '】' | '〔' | '〕' | '（' | '）' | '(' | ')' => Role::Boundary,
-        '{' | '}' | '<' | '>' | '[' | ']' | '/' | '_' | '\\' | '|' | '·' | '・' => Role::Boundary,
-        '*' | '~' | '〜' | '^' | '`' | '#' | '•' | '¿' => Role::Silent,
+        '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '‹' | '›' | '「' | '」' | '『' | '』' | '〝' | '〞' | '〟' | '‚'
+        | '{' | '}' | '<' | '>' | '[' | ']' | '/' | '_' | '\\' | '|' | '·' | '・' | '*' | '^' => Role::Boundary,
+        '《' | '》' | '〈' | '〉' | '【' | '〔' | '〕' | '(' | ')' => Role::Boundary,
+        '~' | '〜' | '`' | '#' | '•' | '¿' => Role::Silent,
         _ => return None,
     })
 }
@@ -146,6 +145,10 @@ impl Marks {
             self.after_han = unit.as_char().is_some_and(is_han);
         }
         self.last = Some(unit);
+        // After a silence the text begins anew.
+        if unit.pause_ms().is_some() {
+            (self.spoken, self.last) = (false, None);
+        }
         out.push(unit);
     }
 

@@ -4,13 +4,14 @@
 //! it stands for. Each stage turns one row into the next and notes what it changed or left out, so that the reply can
 //! say which source text became what. The stages, in order:
 //!
-//! 1. `decode`: NUL refused, invisible characters out, full-width ASCII to ASCII, white space to space or newline;
-//! 2. `tags`: control tags protected, reserved tokens out, all other square brackets gone;
-//! 3. `shorthand`: abbreviations and initials, whose full stops end no sentence;
-//! 4. `readings`: numbers and symbols to words, in the language around them;
-//! 5. `letters`: what is no letter the model knows is folded, or skipped and reported;
-//! 6. `marks`: punctuation to the few marks the models know, spaces tidied;
-//! 7. `split`: pieces of a length the model speaks well, at sentence, then clause ends.
+//! 1. `decode`: NUL refused, invisible characters out, full-width and other mere looks to plain characters, emoji out;
+//! 2. `markup`: Markdown, HTML, SSML and entities, of which only the text is spoken;
+//! 3. `tags`: control tags protected, pauses made, reserved tokens out, all other square brackets gone;
+//! 4. `shorthand`: abbreviations and initials, whose full stops end no sentence;
+//! 5. `readings`: numbers and symbols to words, in the language around them;
+//! 6. `letters`: what is no letter the model knows is folded, or skipped and reported;
+//! 7. `marks`: punctuation to the few marks the models know, spaces tidied;
+//! 8. `split`: pieces of a length the model speaks well, at pauses, then sentence, then clause ends.
 //!
 //! All of them run while the text arrives: [`Intake`] says how.
 
@@ -21,6 +22,7 @@ pub mod refine;
 mod decode;
 mod letters;
 mod marks;
+mod markup;
 mod readings;
 mod shorthand;
 mod split;
@@ -29,6 +31,7 @@ mod tags;
 mod unit;
 
 use std::ops::Range;
+use std::time::Duration;
 
 pub use intake::Intake;
 pub use refine::{RefineRejection, accept_refined, same_words};
@@ -93,6 +96,12 @@ pub struct Options<'a> {
     pub raw: bool,
 }
 
+/// The characters a text may be spoken with by a model like the published ChatTTS: for looking at texts without one.
+pub fn chattts_knows(c: char) -> bool {
+    matches!(c, '!'..='@' | '['..='~' | '\u{3001}'..='\u{30FF}' | '\u{FF01}'..='\u{FF5E}' | '—' | '…')
+        || matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}')
+}
+
 impl<'a> Options<'a> {
     /// ChatTTS's tags, Chinese and English, pieces of up to 20 s.
     pub fn new(knows: &'a dyn Fn(char) -> bool) -> Self {
@@ -116,10 +125,17 @@ pub struct Piece {
     /// What the model is given: known characters, spaces and allowed tags. All pieces joined are the spoken text.
     pub text: String,
     /// Bytes of the raw text it stands for. Each piece begins where the one before ends; together they are the
-    /// whole, save what has no word after a flush.
+    /// whole, save what has no word after a flush or a pause.
     pub span: Range<usize>,
     /// The same in Unicode code points.
     pub chars: Range<usize>,
+    /// Silence before it, asked for by `[pause:…]` or `<break>`.
+    #[serde(rename = "pause_before_ms", serialize_with = "as_ms")]
+    pub pause_before: Duration,
+}
+
+fn as_ms<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(time.as_millis() as u64)
 }
 
 /// A stretch of raw text that is spoken as something else. Lower-casing is not reported.
@@ -141,6 +157,10 @@ pub enum ChangeKind {
     Invisible,
     /// A full-width or typographic form of an ASCII character.
     Width,
+    /// What Markdown, HTML or SSML writes around text: it parts words or sentences, or says nothing. Also entities.
+    Markup,
+    /// A silence; `to` is its length.
+    Pause,
     Bracket,
     Abbreviation,
     Number,
@@ -165,9 +185,20 @@ pub struct Skip {
 pub enum SkipReason {
     /// A token of the model's own prompt, written out in the text.
     ReservedToken,
-    /// A tag of the form `[pause:…]`, which this version does not act on.
+    /// A tag of a name or value that means nothing here; what stands between it and its end is spoken.
     UnsupportedTag,
-    /// Neither a letter nor a symbol with a reading: emoji, box drawing and the like.
+    /// A fenced code block, a script or a style.
+    Code,
+    /// `<!-- -->`.
+    Comment,
+    /// Where a link leads.
+    LinkTarget,
+    /// `[^1]`.
+    Footnote,
+    Emoji,
+    /// A control tag that no word follows, nor stands before in its sentence.
+    LoneTag,
+    /// Neither a letter nor a symbol with a reading: box drawing and the like.
     UnknownCharacter,
     /// A letter of a script the model does not speak.
     UnknownScript,
@@ -177,7 +208,13 @@ impl std::fmt::Display for SkipReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::ReservedToken => "a token reserved for the model",
-            Self::UnsupportedTag => "a tag this version does not act on",
+            Self::UnsupportedTag => "a tag without a meaning here",
+            Self::Code => "a code block",
+            Self::Comment => "a comment",
+            Self::LinkTarget => "a link's target",
+            Self::Footnote => "a footnote's mark",
+            Self::Emoji => "an emoji",
+            Self::LoneTag => "a tag without a word",
             Self::UnknownCharacter => "no letter, and no symbol with a reading",
             Self::UnknownScript => "a script the model does not speak",
         })
@@ -193,8 +230,11 @@ pub struct Prepared {
     pub rewritten: Vec<Change>,
     /// In the order of the raw text; never overlapping.
     pub skipped: Vec<Skip>,
-    /// No letter is left to speak: only white space, marks, emoji or tags.
+    /// No letter is left to speak: only white space, marks, emoji, tags or pauses.
     pub nothing_to_say: bool,
+    /// Silence after the last piece.
+    #[serde(rename = "pause_after_ms", serialize_with = "as_ms")]
+    pub pause_after: Duration,
 }
 
 impl Prepared {
@@ -206,11 +246,36 @@ impl Prepared {
 
 /// Makes raw text ready for the model; see the module documentation. Takes time linear in the text.
 pub fn prepare(raw: &str, options: &Options) -> Result<Prepared, TextError> {
-    let mut intake = Intake::new(usize::MAX);
+    Ok(explain(raw, options, false)?.prepared)
+}
+
+/// What a stage made of the whole text.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct StageText {
+    pub stage: &'static str,
+    /// Control tags and pauses in square brackets.
+    pub text: String,
+}
+
+/// A text and what became of it, as it is shown to people.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Explained {
+    /// All pieces joined.
+    pub spoken: String,
+    #[serde(flatten)]
+    pub prepared: Prepared,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageText>,
+}
+
+/// As [`prepare`], and shows how; `stages` with what each stage made of it.
+pub fn explain(raw: &str, options: &Options, stages: bool) -> Result<Explained, TextError> {
+    let mut intake = if stages { Intake::traced(usize::MAX) } else { Intake::new(usize::MAX) };
     let mut pieces = intake.push(raw, options)?;
     let mut prepared = intake.finish(options);
     pieces.append(&mut prepared.pieces);
-    Ok(Prepared { pieces, ..prepared })
+    let prepared = Prepared { pieces, ..prepared };
+    Ok(Explained { spoken: prepared.spoken(), prepared, stages: intake.stages() })
 }
 
 #[cfg(test)]

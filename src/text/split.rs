@@ -1,4 +1,4 @@
-//! Stage 7: pieces, made while the text arrives.
+//! Stage 8: pieces, made while the text arrives.
 //!
 //! The first piece is the first sentence, so that its audio can begin early. Later ones hold as many sentences as their
 //! limit allows, and the limit grows: a slow writer does not starve the listener, a fast one gets long natural pieces.
@@ -6,10 +6,11 @@
 //! impossible inside a number or a word.
 //!
 //! One word or three letters, and tags without a word, are not spoken alone where they have a neighbour: the models
-//! stumble over such texts. So a piece ends only when enough is seen of what follows it, save for the first one, which
-//! does not wait for more than the beginning of a word.
+//! stumble over such texts. So a piece ends only when enough is seen of what follows it: two words with four letters, as
+//! a rule. A pause ends the piece whatever follows.
 
 use super::Limits;
+use super::stage::count_work;
 use super::unit::{Unit, is_han};
 
 /// Up to how many seconds sentences are joined, from the second piece on; beyond these, up to the longest piece.
@@ -42,7 +43,7 @@ enum Break {
     Never,
     /// Between any two characters.
     Any,
-    /// Between the words of one number.
+    /// Between the words of one number or name.
     WordOfNumber,
     Word,
     Clause,
@@ -57,9 +58,13 @@ struct Sum {
     letters: usize,
 }
 
-/// A piece: its units, and the byte where the next one begins, `None` if nothing has followed.
+/// Most silence between two pieces, however many pauses were asked for: it waits, encoded, for the sender.
+const MAX_SILENCE_MS: u32 = 30_000;
+
+/// A piece: its units, the silence before it, and the byte where the next one begins, `None` if nothing has followed.
 pub(super) struct Cut {
     pub units: Vec<Unit>,
+    pub pause_ms: u32,
     pub next: Option<usize>,
 }
 
@@ -68,6 +73,8 @@ pub(super) struct Cut {
 pub(super) struct Splitter {
     /// How many pieces came before.
     index: usize,
+    /// Silence before the piece.
+    pause_ms: u32,
     /// Whether the text so far has a word. Until then everything is kept: no text of tags and marks alone is spoken.
     spoken: bool,
     units: Vec<Unit>,
@@ -76,6 +83,8 @@ pub(super) struct Splitter {
     sums: Vec<Sum>,
     total: Sum,
     in_word: bool,
+    /// Letters of the last word.
+    last_word: usize,
     /// Where the sentence begins that is being added, orphans before it not counted.
     base: usize,
     /// The last sentence end at which the piece could end.
@@ -89,6 +98,16 @@ pub(super) struct Splitter {
 impl Splitter {
     /// Takes the next unit of tidied text; hands out the pieces that are certain now.
     pub fn push(&mut self, unit: Unit, limits: Limits, out: &mut Vec<Cut>) {
+        if let Some(ms) = unit.pause_ms() {
+            let index = self.index;
+            if self.spoken {
+                self.finish(limits, Some(unit.start), out);
+                // More text was seen than a flush lets one assume: the pieces go on growing.
+                self.index = index + 1;
+            }
+            self.pause_ms = self.pause_ms.saturating_add(ms).min(MAX_SILENCE_MS);
+            return;
+        }
         if !self.spoken {
             self.units.push(unit);
             if unit.is_word() {
@@ -107,7 +126,8 @@ impl Splitter {
 
     /// The text ends here: hands out the rest, and begins anew. Without a word there is nothing to say, and what tags
     /// there were wait for the words that follow.
-    pub fn finish(&mut self, limits: Limits, out: &mut Vec<Cut>) {
+    /// `next`: where the text after it begins, if there is any.
+    pub fn finish(&mut self, limits: Limits, next: Option<usize>, out: &mut Vec<Cut>) {
         if !self.spoken {
             return;
         }
@@ -117,9 +137,21 @@ impl Splitter {
         }
         let units = std::mem::take(&mut self.units);
         if !units.is_empty() {
-            out.push(Cut { units, next: None });
+            let pause_ms = std::mem::take(&mut self.pause_ms);
+            out.push(Cut { units, pause_ms, next });
         }
-        *self = Self::default();
+        *self = Self { pause_ms: self.pause_ms, ..Self::default() };
+    }
+
+    /// Tags that still wait for a word.
+    pub fn lone_tags(&self) -> impl Iterator<Item = &Unit> {
+        let held = if self.spoken { &[] } else { self.units.as_slice() };
+        held.iter().filter(|u| u.as_char().is_none())
+    }
+
+    /// Silence that no piece has followed yet.
+    pub fn pause_ms(&self) -> u32 {
+        self.pause_ms
     }
 
     fn feed(&mut self, units: Vec<Unit>, limits: Limits, out: &mut Vec<Cut>) {
@@ -137,13 +169,15 @@ impl Splitter {
     /// Hands out the units before `end` as a piece; returns the others.
     fn cut(&mut self, end: usize, out: &mut Vec<Cut>) -> Vec<Unit> {
         let rest = self.units.split_off(end);
+        count_work(rest.len());
         let units = std::mem::take(&mut self.units);
-        out.push(Cut { units, next: rest.first().map(|u| u.start) });
+        out.push(Cut { units, pause_ms: self.pause_ms, next: rest.first().map(|u| u.start) });
         *self = Self { index: self.index + 1, spoken: true, ..Self::default() };
         rest
     }
 
     fn add(&mut self, unit: Unit) {
+        count_work(1);
         self.breaks.push(self.break_before(&unit));
         self.sums.push(self.total);
         let c = unit.as_char();
@@ -157,6 +191,11 @@ impl Splitter {
         };
         self.total.words += usize::from(han || (letter && !goes_on));
         self.total.letters += usize::from(letter);
+        self.last_word = match letter {
+            true if goes_on => self.last_word + 1,
+            true => 1 + usize::from(han),
+            false => self.last_word,
+        };
         self.in_word = !han && (letter || goes_on);
         self.units.push(unit);
     }
@@ -181,6 +220,8 @@ impl Splitter {
                     Break::Any
                 }
             }
+            // "J R R Tolkien", "a house": a single letter goes with what follows it.
+            _ if spaced && self.last_word == 1 => Break::WordOfNumber,
             _ if spaced || han(before) || han(next) => Break::Word,
             _ => Break::Any,
         }
@@ -192,10 +233,7 @@ impl Splitter {
             self.agreed = self.agree(limits);
         }
         let end = self.agreed?;
-        let rest = self.units.len();
-        let early = self.index == 0 && self.breaks[end] == Break::Sentence && self.sum(end, rest).words > 0;
-        let settled = early || !self.is_orphan(end, rest);
-        settled.then_some(end)
+        (!self.is_orphan(end, self.units.len())).then_some(end)
     }
 
     /// Where the piece is to end, now that a unit was added.
@@ -263,6 +301,7 @@ impl Splitter {
 
     /// The clause end nearest to a full piece's middle of the allowed fill.
     fn clause_end(&self, most: Limits) -> Option<usize> {
+        count_work(self.units.len() - self.base);
         let far = |end: usize| {
             let full = fill(self.sum(self.base, end), most);
             (CLAUSE_FROM..=1.0).contains(&full).then_some((full - FULL).abs())
@@ -280,6 +319,7 @@ impl Splitter {
         let leaves_orphan = |end: usize| self.is_orphan(0, end) || (ended && self.is_orphan(end, limit));
         let mut best: Option<(Break, f32, usize)> = None;
         let mut beyond: Option<(Break, usize)> = None;
+        count_work(limit - self.base);
         for end in (self.base + 1..limit).filter(|end| !leaves_orphan(*end)) {
             let kind = self.breaks[end];
             if kind == Break::Never {

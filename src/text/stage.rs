@@ -54,6 +54,11 @@ impl Window {
         self.units.push(unit);
     }
 
+    /// All units it holds.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
     /// No more units will come; looks ahead find the end of the text.
     pub fn end(&mut self) {
         self.ended = true;
@@ -61,6 +66,7 @@ impl Window {
 
     /// The unit at `i`, `None` past the end of the text. Indices count from anywhere; they hold for one decision.
     pub fn at(&self, i: usize) -> Result<Option<Unit>, More> {
+        count_work(1);
         match self.units.get(i) {
             Some(unit) => Ok(Some(*unit)),
             None if self.ended => Ok(None),
@@ -75,6 +81,7 @@ impl Window {
 
     /// The character `n` units before `i`, which is no unit to come; `None` for a tag and before the start.
     pub fn char_before(&self, i: usize, n: usize) -> Option<char> {
+        count_work(1);
         self.units.get(i.checked_sub(n)?)?.as_char()
     }
 
@@ -86,6 +93,7 @@ impl Window {
     fn advance(&mut self, to: usize) {
         self.next = to;
         if to > COMPACT && to > self.units.len() / 2 {
+            count_work(self.units.len() - to);
             self.units.drain(..to - HISTORY);
             self.next = HISTORY;
         }
@@ -104,4 +112,19 @@ pub(super) fn run(stage: &mut impl Stage, input: &mut Window, context: &Context,
     {
         input.advance(end);
     }
+}
+
+#[cfg(not(test))]
+#[inline(always)]
+pub(super) fn count_work(_: usize) {}
+
+/// Units looked at: time that depends on nothing but the text.
+#[cfg(test)]
+pub(super) fn count_work(units: usize) {
+    WORK.with(|work| work.set(work.get() + units));
+}
+
+#[cfg(test)]
+thread_local! {
+    pub(super) static WORK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }

@@ -9,6 +9,51 @@ pub(super) enum Symbol {
     Char(char),
     /// An index into the allowed tags.
     Tag(usize),
+    /// Silence of so many milliseconds, at which a piece ends.
+    Pause(u32),
+}
+
+/// A reading asked for by name: the values of SSML's `interpret-as`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Every digit by itself.
+    Digits,
+    /// A quantity.
+    Cardinal,
+    /// A place in a row: 第三, "third".
+    Ordinal,
+    Telephone,
+    Date,
+    Time,
+    Year,
+    /// Every letter and digit by itself.
+    Characters,
+    Money,
+    Fraction,
+    /// A quantity with its unit of measure.
+    Unit,
+}
+
+impl Reading {
+    /// The reading for a value of `interpret-as`, in any case. "spell-out" is `characters`, "number" is `cardinal`,
+    /// "currency" is `money`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.trim().to_ascii_lowercase();
+        Some(match name.as_str() {
+            "digits" => Self::Digits,
+            "cardinal" | "number" => Self::Cardinal,
+            "ordinal" => Self::Ordinal,
+            "telephone" => Self::Telephone,
+            "date" => Self::Date,
+            "time" => Self::Time,
+            "year" => Self::Year,
+            "characters" | "spell-out" => Self::Characters,
+            "money" | "currency" => Self::Money,
+            "fraction" => Self::Fraction,
+            "unit" => Self::Unit,
+            _ => return None,
+        })
+    }
 }
 
 /// One character or tag of the text so far, and the bytes of the raw text it stands for. Units made from one stretch,
@@ -18,17 +63,31 @@ pub(super) struct Unit {
     pub symbol: Symbol,
     pub start: usize,
     pub end: usize,
+    /// How the writer wants it read, as in `<say-as>`; the stages before `readings` hand it on.
+    pub hint: Option<Reading>,
 }
 
 impl Unit {
     pub fn char(c: char, span: Range<usize>) -> Self {
-        Self { symbol: Symbol::Char(c), start: span.start, end: span.end }
+        Self { symbol: Symbol::Char(c), start: span.start, end: span.end, hint: None }
+    }
+
+    pub fn hinted(self, hint: Option<Reading>) -> Self {
+        Self { hint, ..self }
     }
 
     pub fn as_char(&self) -> Option<char> {
         match self.symbol {
             Symbol::Char(c) => Some(c),
-            Symbol::Tag(_) => None,
+            Symbol::Tag(_) | Symbol::Pause(_) => None,
+        }
+    }
+
+    /// The length of a silence.
+    pub fn pause_ms(&self) -> Option<u32> {
+        match self.symbol {
+            Symbol::Pause(ms) => Some(ms),
+            _ => None,
         }
     }
 
@@ -91,11 +150,13 @@ impl Log {
         }
     }
 
-    /// Notes that `span` of `raw` is not spoken. Neighbours of one kind become one entry.
+    /// Notes that `span` of `raw` is not spoken. Neighbours of one kind become one entry, save for emoji, which are each
+    /// their own.
     pub fn skip(&mut self, raw: &str, span: Range<usize>, why: SkipReason) {
         if let Some(last) = self.skips.last_mut()
             && last.span.end <= span.start
             && last.why == why
+            && why != SkipReason::Emoji
             // The joiners of an emoji are gone by now.
             && raw[last.span.end..span.start].chars().all(is_invisible)
         {

@@ -36,8 +36,10 @@ pub(super) struct Speech {
     made_told: bool,
     over: bool,
     permit: Option<Permit>,
-    /// Source samples of the pieces that are complete.
+    /// Source samples before the front piece's own sound: those of complete pieces, and of silence.
     base: u64,
+    /// Source samples of silence after the last piece, and how many of them are still to be made.
+    tail: Silence,
     /// Source samples encoded so far.
     encoded: u64,
     summary: Summary,
@@ -47,10 +49,35 @@ struct Piece {
     index: usize,
     source: std::ops::Range<usize>,
     text: String,
+    /// Comes before it.
+    silence: Silence,
     row: Arc<RowFlow>,
     phase: Phase,
     pcm: VecDeque<Vec<f32>>,
     samples: u64,
+}
+
+/// Silence between pieces, in source samples.
+#[derive(Clone, Copy, Default)]
+struct Silence {
+    samples: u64,
+    left: u64,
+}
+
+impl Silence {
+    /// So much of a listener's time, whatever the tempo.
+    fn new(time: Duration, source_rate: u32, speed: f64) -> Self {
+        let samples = (time.as_secs_f64() * f64::from(source_rate) * speed).round() as u64;
+        Self { samples, left: samples }
+    }
+
+    /// The next of it, at most `budget` samples.
+    fn take(&mut self, budget: &mut usize) -> Vec<f32> {
+        let samples = self.left.min(*budget as u64);
+        self.left -= samples;
+        *budget -= samples as usize;
+        vec![0.0; samples as usize]
+    }
 }
 
 enum Phase {
@@ -98,6 +125,7 @@ impl Speech {
             over: false,
             permit: None,
             base: 0,
+            tail: Silence::default(),
             encoded: 0,
             summary: Summary::default(),
         })
@@ -147,7 +175,9 @@ impl Speech {
             Input::Flush { at } => self.plan(utterance, at, |intake, options| Ok(intake.flush(options))),
             Input::Finish { at } => {
                 self.text_over = true;
-                self.plan(utterance, at, |intake, options| Ok(intake.flush(options)))
+                self.plan(utterance, at, |intake, options| Ok(intake.flush(options)))?;
+                self.tail = Silence::new(self.intake.pause_after(), self.source_rate, self.speed);
+                Ok(())
             }
             Input::Release => {
                 self.held = false;
@@ -172,6 +202,7 @@ impl Speech {
                 index: self.pieces,
                 source: piece.chars,
                 text: piece.text,
+                silence: Silence::new(piece.pause_before, self.source_rate, self.speed),
                 row: Arc::new(RowFlow::default()),
                 phase,
                 pcm: VecDeque::new(),
@@ -220,7 +251,7 @@ impl Speech {
             }
         }
         piece.phase = Phase::Speaking;
-        let job = speak_job(utterance, piece, self.base > 0)?;
+        let job = speak_job(utterance, piece, piece.index > 0)?;
         utterance.service.device().submit(job);
         Ok(())
     }
@@ -245,6 +276,7 @@ impl Speech {
                 speak_job(utterance, &piece, self.pieces > 1 && piece.index > 0)?
             };
             if self.active.is_empty() {
+                self.base += piece.silence.samples;
                 piece.row.become_front(self.base);
             }
             self.active.push_back(piece);
@@ -259,6 +291,11 @@ impl Speech {
         let mut packets = Vec::new();
         while let Some(front) = self.active.front_mut() {
             let Some(output) = self.output.as_mut() else { break };
+            if front.silence.left > 0 {
+                let silence = front.silence.take(&mut budget);
+                self.encoded += silence.len() as u64;
+                output.push(&silence, &mut packets)?;
+            }
             while budget > 0
                 && let Some(mut pcm) = front.pcm.pop_front()
             {
@@ -270,13 +307,23 @@ impl Speech {
                 self.encoded += pcm.len() as u64;
                 output.push(&pcm, &mut packets)?;
             }
-            if !front.pcm.is_empty() || !matches!(front.phase, Phase::Ended(_)) {
+            if front.silence.left > 0 || !front.pcm.is_empty() || !matches!(front.phase, Phase::Ended(_)) {
                 break;
             }
             self.end_piece(utterance)?;
         }
-        let more = self.active.front().is_some_and(|p| !p.pcm.is_empty());
-        let over = self.text_over && self.planned.is_empty() && self.active.is_empty();
+        let all_said = self.text_over && self.planned.is_empty() && self.active.is_empty();
+        if all_said
+            && self.tail.left > 0
+            && let Some(output) = self.output.as_mut()
+        {
+            let silence = self.tail.take(&mut budget);
+            self.encoded += silence.len() as u64;
+            output.push(&silence, &mut packets)?;
+        }
+        let over = all_said && self.tail.left == 0;
+        let front_waits = self.active.front().is_some_and(|p| p.silence.left > 0 || !p.pcm.is_empty());
+        let more = front_waits || (all_said && !over);
         if over && let Some(output) = self.output.take() {
             output.finish(&mut packets)?;
         }
@@ -302,8 +349,7 @@ impl Speech {
         let Some(piece) = self.active.pop_front() else { return Ok(()) };
         let Phase::Ended(end) = piece.phase else { return Ok(()) };
         check(&end.outcome, piece.index)?;
-        let ms = |samples: u64| stretched_len(samples, self.speed) as f64 * 1e3 / f64::from(self.source_rate);
-        let (start_ms, end_ms) = (ms(self.base), ms(self.base + piece.samples));
+        let (start_ms, end_ms) = (self.ms(self.base), self.ms(self.base + piece.samples));
         let cut = end.outcome == RowOutcome::Cap;
         utterance.outbox.note(Event::Piece(PieceDone {
             index: piece.index,
@@ -317,10 +363,16 @@ impl Speech {
         self.base += piece.samples;
         self.summary.audio_ms = end_ms;
         if let Some(next) = self.active.front() {
+            self.base += next.silence.samples;
             next.row.become_front(self.base);
         }
         // Its row is free: the next piece may have it.
         self.submit(utterance)
+    }
+
+    /// A listener's time for so many source samples.
+    fn ms(&self, samples: u64) -> f64 {
+        stretched_len(samples, self.speed) as f64 * 1e3 / f64::from(self.source_rate)
     }
 
     /// The device has nothing more to do for this utterance.
@@ -338,6 +390,7 @@ impl Speech {
             utterance.outbox.note(Event::Made);
         }
         let mut summary = std::mem::take(&mut self.summary);
+        summary.audio_ms = self.ms(self.base + self.tail.samples);
         summary.pieces = self.pieces;
         summary.reason = if self.pieces == 0 { Reason::NothingToSay } else { Reason::Complete };
         (summary.rewritten, summary.skipped) = self.intake.changes();

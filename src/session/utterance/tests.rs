@@ -51,6 +51,7 @@ fn say_with(
     let pieces: Vec<String> = texts.iter().map(|t| t.to_string()).collect();
     let mut plan = Plan {
         pieces: &pieces,
+        pauses: &[],
         prompt,
         sampling: Sampling::code(7),
         decode: DecodePath::Hidden,
@@ -147,6 +148,7 @@ fn a_lost_device_is_an_error() {
     );
     let plan = Plan {
         pieces: &["some text".into()],
+        pauses: &[],
         prompt: &prompt,
         sampling: Sampling::code(7),
         decode: DecodePath::Hidden,
@@ -179,4 +181,24 @@ fn the_first_chunk_is_small_and_later_ones_grow() {
     let options = FakeOptions { lookahead: 10, ..FakeOptions::default() };
     let (_, heard) = say_with(options, &["many many tokens here"], &uncapped, |_| ());
     assert_eq!(heard.chunks[..4], [4, 4, 8, 16].map(|steps| steps * 512));
+}
+
+#[test]
+fn silence_stands_where_it_was_asked_for_to_the_sample() {
+    let texts = ["one", "two two", "three"];
+    let (_, plain) = say(FakeOptions::default(), &texts, |_| ());
+    for parallel in [1, 3] {
+        let (report, heard) = say(FakeOptions::default(), &texts, |plan| {
+            (plan.pauses, plan.parallel) = (&[1000, 0, 4801, 24_000], parallel);
+        });
+        let report = report.unwrap();
+        let lengths: Vec<usize> = report.pieces.iter().map(|p| p.samples).collect();
+        let mut expected = vec![0.0; 1000];
+        expected.extend(&plain.pcm[..lengths[0] + lengths[1]]);
+        expected.extend(vec![0.0; 4801]);
+        expected.extend(&plain.pcm[lengths[0] + lengths[1]..]);
+        expected.extend(vec![0.0; 24_000]);
+        assert_eq!(heard.pcm, expected, "{parallel} at once");
+        assert_eq!(report.samples, expected.len());
+    }
 }

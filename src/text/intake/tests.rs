@@ -1,8 +1,10 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::text::tests::{awkward_text, chattts, check, small};
-use crate::text::{Language, Limits, prepare};
+use crate::text::tests::{AWKWARD_UNITS, awkward_text, chattts, check, small};
+use crate::text::{Language, Limits, prepare, stage};
 
 fn options() -> Options<'static> {
     Options::new(&chattts)
@@ -48,20 +50,21 @@ fn first_piece(raw: &str) -> Option<(&str, String)> {
 }
 
 #[test]
-fn a_first_sentence_is_certain_when_the_next_word_begins() {
+fn a_first_sentence_is_certain_when_what_follows_is_no_orphan() {
     for (text, piece) in [
-        ("Hello there. Ho", "hello there. "),
-        ("我们今天出发。明", "我们今天出发。"),
-        ("Is it you? \"Yo", "is it you? "),
-        ("It costs 3.5. Th", "it costs three point five. "),
-        ("我有3.5元。你", "我有三点五元。"),
-        ("He met Mr. Smith. Th", "he met mister smith. "),
-        ("Is it 5 p.m. We", "is it five p m. "),
-        ("Yes. No. Of", "yes. no. "),
-        ("Wait... what? Th", "wait, what? "),
-        ("“你好不好？”他", "你好不好？"),
-        ("1. Take it. Th", "one. take it. "),
-        ("今天怎么样？[laugh]很", "今天怎么样？"),
+        ("Hello there. How ar", "hello there. "),
+        ("我们今天出发。明天再来", "我们今天出发。"),
+        ("Is it you? \"Your wo", "is it you? "),
+        ("It costs 3.5. Then pl", "it costs three point five. "),
+        ("我有3.5元。你有没有", "我有三点五元。"),
+        ("He met Mr. Smith. They me", "he met mister smith. "),
+        ("Is it 5 p.m. We go", "is it five p m. "),
+        ("Yes. No. Of co", "yes. no. "),
+        ("Wait... what? They wo", "wait, what? "),
+        ("“你好不好？”他说他好", "你好不好？"),
+        ("1. Take it. Then gi", "one, take it. "),
+        ("今天怎么样？[laugh]很好很好", "今天怎么样？"),
+        ("Wait for it.[pause:1s]e", "wait for it."),
     ] {
         assert_eq!(first_piece(&format!("{text}e end of it")), Some((text, piece.to_string())));
     }
@@ -83,19 +86,37 @@ fn a_flush_ends_a_sentence_and_a_text_goes_on_after_it() {
     let mut intake = Intake::new(100);
     assert!(intake.push("Mr. Smith, ", &options()).unwrap().is_empty());
     let flushed = intake.flush(&options());
-    assert_eq!(flushed, [Piece { text: "mister smith.".into(), span: 0..11, chars: 0..11 }]);
+    assert_eq!(
+        flushed,
+        [Piece { text: "mister smith.".into(), span: 0..11, chars: 0..11, pause_before: Duration::ZERO }]
+    );
     assert!(intake.flush(&options()).is_empty());
     assert!(intake.push("[laugh] ", &options()).unwrap().is_empty());
     assert!(intake.flush(&options()).is_empty(), "tags without a word wait");
     assert!(intake.push("，你好 3", &options()).unwrap().is_empty());
     let last = intake.finish(&options());
-    assert_eq!(last.pieces, [Piece { text: "[laugh]你好三".into(), span: 11..30, chars: 11..24 }]);
+    assert_eq!(
+        last.pieces,
+        [Piece { text: "[laugh]你好三".into(), span: 11..30, chars: 11..24, pause_before: Duration::ZERO }]
+    );
     assert_eq!(last.rewritten.len(), 4, "{:?}", last.rewritten);
     assert!(!last.nothing_to_say);
     let mut silent = Intake::new(100);
     silent.push("😀", &options()).unwrap();
     assert!(silent.flush(&options()).is_empty());
     assert!(silent.finish(&options()).nothing_to_say);
+}
+
+#[test]
+fn a_flush_inside_a_code_block_turns_nothing_around() {
+    let mut intake = Intake::new(1000);
+    let mut spoken = String::new();
+    for part in ["Look at this.\n```py\ncode one\n", "code two\n```\nWords again.\n```\ncode three\n```\nThe end."] {
+        let mut pieces = intake.push(part, &options()).unwrap();
+        pieces.extend(intake.flush(&options()));
+        pieces.iter().for_each(|p| spoken.push_str(&p.text));
+    }
+    assert!(spoken.ends_with("words again. the end."), "{spoken}");
 }
 
 #[test]
@@ -170,19 +191,50 @@ fn nothing_holds_text_back_without_end() {
 }
 
 #[test]
-fn time_is_linear_one_character_at_a_time() {
-    for unit in
-        ["The 12 quick foxes jumped over Mr. Smith's dog, slowly. ", "今天天气很好，我们有3只猫。", "1", "a.", "[", "A"]
-    {
-        let raw = unit.repeat(100_000 / unit.chars().count());
-        let time = || {
-            let start = std::time::Instant::now();
+fn what_is_opened_and_never_closed_is_text_after_a_bound() {
+    for (opened, bound) in [
+        ("[", 30),
+        ("<b class=\"", 512),
+        ("<x ", 40),
+        ("`", 260),
+        ("![", 260),
+        ("[x](", 520),
+        ("&amp", 12),
+        ("<!--", 8192),
+        ("<script>", 8192),
+        ("\n```py\n", 8192),
+        ("**", 2),
+        ("<sub alias='x'>", 270),
+        ("<https://", 260),
+    ] {
+        let raw = format!("Here we go again. {opened}{}", "words".repeat(1 + (bound + 600) / 5));
+        let mut intake = Intake::new(usize::MAX);
+        let before = raw.find(opened).unwrap() + opened.len();
+        let until_spoken = one_by_one(&raw).position(|part| {
+            let pieces = intake.push(part, &options()).unwrap();
+            pieces.iter().any(|p| p.chars.end > before)
+        });
+        // A word of this length is cut where the piece is 15 s long: 225 characters.
+        let held = until_spoken.unwrap_or_else(|| panic!("{opened:?}: all of it is held")) - before;
+        assert!(held <= bound + 240, "{opened:?}: {held} characters held");
+        let last = intake.finish(&options());
+        assert!(!last.skipped.iter().any(|s| s.text.contains("words")), "{opened:?}: {:?}", last.skipped);
+    }
+}
+
+#[test]
+fn work_is_linear_one_character_at_a_time() {
+    for unit in AWKWARD_UNITS {
+        let of = |n: usize| {
+            let raw = unit.repeat(n / unit.chars().count());
+            stage::WORK.with(|work| work.set(0));
             in_parts(one_by_one(&raw), &options()).unwrap();
-            start.elapsed()
+            stage::WORK.with(|work| work.get())
         };
-        let took = time().min(time());
-        println!("{unit:?}: {took:?} for 100,000 characters one by one");
-        assert!(took.as_secs_f32() < 1.0, "{unit:?}: {took:?}");
+        let (small, large) = (of(20_000), of(40_000));
+        println!("{unit:?}: {small} units looked at for 20,000 characters one by one, {large} for 40,000");
+        assert!(large as f64 <= 2.2 * small as f64, "{unit:?}: {small}, then {large}");
+        assert!(large <= 40_000 * 800, "{unit:?}: {large}");
     }
 }
 
