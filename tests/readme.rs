@@ -86,7 +86,8 @@ fn python_writes_a_wav_file() {
         return;
     }
     let (server, dir) = (Server::start(), tempfile::tempdir().unwrap());
-    let told = run(Command::new(&python).arg("-c").arg(example("python", "connect", &server.address)).current_dir(&dir));
+    let told =
+        run(Command::new(&python).arg("-c").arg(example("python", "connect", &server.address)).current_dir(&dir));
     assert!(told.contains("\"type\":\"done\""), "{told}");
     check_speech(&samples(&std::fs::read(dir.path().join("python.wav")).unwrap()));
 }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::dev::{Extensions, ServerHandle};
@@ -45,6 +46,7 @@ pub fn start(app: web::Data<App>, options: ServerOptions) -> std::io::Result<Run
         .max_connections(app.sockets.sockets + 256)
         .backlog(2048)
         .on_connect(on_connect)
+        .h1_allow_half_closed(false)
         .disable_signals()
         .shutdown_timeout(1)
         .bind(options.bind)?;
@@ -86,7 +88,9 @@ impl Running {
             info!(sessions = app.sessions.count(), utterances = app.service.under_way(), "stopping");
             app.drain();
             let limit = Instant::now() + drain;
-            while (app.sessions.count() > 0 || app.service.under_way() > 0) && Instant::now() < limit {
+            while (app.sessions.count() > 0 || app.service.under_way() > 0 || app.downloads.load(Ordering::Relaxed) > 0)
+                && Instant::now() < limit
+            {
                 sleep(Duration::from_millis(20)).await;
             }
             app.sessions.tell(Stop::Now);

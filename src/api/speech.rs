@@ -4,6 +4,7 @@
 //! values it does not know are refused.
 
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -209,6 +210,7 @@ async fn answer(app: &web::Data<App>, body: web::Payload) -> Result<HttpResponse
     };
     let writer = Writer::new(container, opened.pre_skip, &format).map_err(internal)?;
     let over = first.is_none();
+    app.downloads.fetch_add(1, Ordering::Relaxed);
     let body = Body { app: app.clone(), events, writer, first, over };
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, container.content_type()))
@@ -337,6 +339,7 @@ impl Stream for Body {
 
 impl Drop for Body {
     fn drop(&mut self) {
+        self.app.downloads.fetch_sub(1, Ordering::Relaxed);
         if !self.over {
             self.app.metrics.cancelled.inc();
         }

@@ -1,7 +1,7 @@
 //! What all requests share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -99,6 +99,8 @@ pub struct App {
     pub sockets: SocketLimits,
     pub sessions: Sessions,
     pub voice: DefaultVoice,
+    /// Replies over HTTP that are still being sent.
+    pub downloads: AtomicUsize,
     draining: AtomicBool,
 }
 
@@ -110,6 +112,7 @@ impl App {
             sockets,
             sessions: Sessions::default(),
             voice,
+            downloads: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
         }
     }

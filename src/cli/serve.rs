@@ -52,8 +52,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     slots: Option<u16>,
     /// Utterances that may wait for a slot before further ones are refused
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    queue: usize,
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    queue: u32,
     /// WebSockets open at once
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     sockets: usize,
@@ -64,10 +64,10 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value_t = 20)]
     drain: u64,
     /// Milliseconds between pings to a quiet client
-    #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(20..))]
+    #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(20..=3_600_000))]
     ping_ms: u64,
     /// A client that takes no sound for so many milliseconds is closed
-    #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(100..))]
+    #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
     stall_ms: u64,
     /// Fake engine: microseconds a step takes
     #[arg(long, value_name = "US", default_value_t = 5_000)]
@@ -131,11 +131,12 @@ impl Args {
 async fn serve(args: Args, frontend: Frontend, voice: DefaultVoice, make: MakeEngine) -> anyhow::Result<()> {
     let slots = args.slots.map_or(FAKE_SLOTS, usize::from);
     // Every utterance that was admitted can have a few rows on their way.
-    let mailbox = (slots + args.queue) * 4;
+    let queue = args.queue as usize;
+    let mailbox = (slots + queue) * 4;
     let shared = Shared::new(mailbox);
     let (device, mut loaded) = start_device(shared, frontend.dims.vocos.sample_rate, make, mailbox);
     let pool = Pool::new(processors()).context("the system refused a thread")?;
-    let limits = Limits { queue: args.queue, ..Limits::default() };
+    let limits = Limits { queue, ..Limits::default() };
     let service = Service::new(frontend, device, pool, limits);
     let default = SocketLimits::default();
     let sockets = SocketLimits {

@@ -172,6 +172,7 @@ impl Batch {
 
     /// Ends every row and every waiting job: the device is gone.
     pub fn lose(&mut self, why: &str) {
+        self.paused = 0;
         for row in self.active.drain(..) {
             let end = RowEnd { outcome: RowOutcome::DeviceLost(why.into()), ..row.end };
             row.job.sink.end(end);

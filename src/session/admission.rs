@@ -24,6 +24,12 @@ impl Admission {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// A place beyond the limit, for what is under way.
+    pub fn enter(self: &Arc<Self>) -> Permit {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        Permit(self.clone())
+    }
+
     pub fn try_enter(self: &Arc<Self>) -> Option<Permit> {
         let limit = self.limit();
         let enter = |n| (n < limit).then_some(n + 1);

@@ -12,6 +12,8 @@ use crate::device::thread::Nudge;
 /// One utterance's flow.
 pub struct Flow {
     limit: u64,
+    /// Source samples made by all rows.
+    made: AtomicU64,
     /// Source samples taken by the sender, over all pieces.
     taken: AtomicU64,
     cancelled: AtomicBool,
@@ -34,6 +36,7 @@ impl Flow {
         Self {
             limit,
             stall,
+            made: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             paused: AtomicBool::new(false),
@@ -47,9 +50,10 @@ impl Flow {
 
     /// The sender has taken everything up to this source sample.
     pub fn take_up_to(&self, sample: u64) {
-        self.taken.fetch_max(sample, Ordering::AcqRel);
+        // With `demand`, store here and look there: only one order of all four lets neither side miss the other.
+        self.taken.fetch_max(sample, Ordering::SeqCst);
         self.pause_began.store(0, Ordering::Relaxed);
-        if self.paused.swap(false, Ordering::AcqRel) {
+        if self.paused.swap(false, Ordering::SeqCst) {
             self.nudge.nudge();
         }
     }
@@ -81,12 +85,12 @@ impl Flow {
         if self.waiting(row) < self.limit {
             return Demand::Run;
         }
-        self.paused.store(true, Ordering::Release);
+        self.paused.store(true, Ordering::SeqCst);
         // Taken between the look and the store: nobody would wake the device.
         if self.waiting(row) < self.limit {
             return Demand::Run;
         }
-        if self.is_given_up() {
+        if row.is_front() && self.is_given_up() {
             self.stalled.store(true, Ordering::Release);
             self.cancel();
             return Demand::Stop;
@@ -108,9 +112,16 @@ impl Flow {
     fn waiting(&self, row: &RowFlow) -> u64 {
         let made = row.made.load(Ordering::Acquire);
         match row.base.load(Ordering::Acquire) {
-            NOT_FRONT => made,
-            base => (base + made).saturating_sub(self.taken.load(Ordering::Acquire)).min(made),
+            // Sound of rows before it waits as well.
+            NOT_FRONT => self.made.load(Ordering::Acquire).saturating_sub(self.taken.load(Ordering::SeqCst)),
+            base => (base + made).saturating_sub(self.taken.load(Ordering::SeqCst)),
         }
+    }
+
+    /// A row's next samples wait for the sender from now on.
+    pub fn add_made(&self, row: &RowFlow, samples: usize) {
+        self.made.fetch_add(samples as u64, Ordering::AcqRel);
+        row.made.fetch_add(samples as u64, Ordering::AcqRel);
     }
 }
 
@@ -130,8 +141,8 @@ impl Default for RowFlow {
 }
 
 impl RowFlow {
-    pub fn add_made(&self, samples: usize) {
-        self.made.fetch_add(samples as u64, Ordering::AcqRel);
+    fn is_front(&self) -> bool {
+        self.base.load(Ordering::Acquire) != NOT_FRONT
     }
 
     /// The row's sound is the one being sent, from this source sample of the utterance on.
@@ -149,10 +160,10 @@ mod tests {
         let flow = Flow::new(1000, Duration::from_millis(20), Nudge::default());
         let (front, next) = (RowFlow::default(), RowFlow::default());
         front.become_front(0);
-        front.add_made(999);
+        flow.add_made(&front, 999);
         assert_eq!(flow.demand(&front), Demand::Run);
-        front.add_made(1);
-        next.add_made(1000);
+        flow.add_made(&front, 1);
+        flow.add_made(&next, 1000);
         assert_eq!((flow.demand(&front), flow.demand(&next)), (Demand::Pause, Demand::Pause));
         flow.take_up_to(600);
         assert_eq!((flow.demand(&front), flow.demand(&next)), (Demand::Run, Demand::Pause));
@@ -170,7 +181,7 @@ mod tests {
         let flow = Flow::new(10, Duration::from_millis(20), Nudge::default());
         let row = RowFlow::default();
         row.become_front(0);
-        row.add_made(10);
+        flow.add_made(&row, 10);
         let wait = || std::thread::sleep(Duration::from_millis(40));
         assert_eq!(flow.demand(&row), Demand::Pause);
         wait();
@@ -178,7 +189,7 @@ mod tests {
         flow.listen();
         assert_eq!(flow.demand(&row), Demand::Pause);
         flow.take_up_to(1);
-        row.add_made(1);
+        flow.add_made(&row, 1);
         wait();
         assert_eq!(flow.demand(&row), Demand::Pause, "taking starts the time anew");
         wait();

@@ -4,6 +4,7 @@
 //! the [`pool`](super::pool). Nothing here waits: a turn does what can be done and ends.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -153,7 +154,8 @@ impl Utterance {
         held: bool,
     ) -> Result<(Control, Events, u32), Failure> {
         let source_rate = service.frontend().dims.vocos.sample_rate;
-        let limit = (request.ahead.as_secs_f64() * f64::from(source_rate)) as u64;
+        // What a listener hears in that time is more of the source when the tempo is higher.
+        let limit = (request.ahead.as_secs_f64() * f64::from(source_rate) * f64::from(request.speed)) as u64;
         let flow = Arc::new(Flow::new(limit, request.stall, service.device().shared().nudge()));
         let outbox = Arc::new(Outbox::default());
         let speech = Speech::new(&request, source_rate, service.limits().text_chars, held)?;
@@ -200,19 +202,16 @@ impl Utterance {
 
 impl Turns for Utterance {
     fn turn(self: Arc<Self>) {
-        let next = match self.speech.lock() {
-            Ok(mut speech) => {
-                let inputs = std::mem::take(&mut *self.inbox());
-                speech.turn(&self, inputs)
-            }
-            // An earlier turn panicked half-way: what it left cannot be trusted.
-            Err(_) => {
-                self.flow.cancel();
-                self.outbox.end(Event::Failed(Failure::Internal("a turn of this utterance panicked".into())));
-                self.inbox().clear();
-                None
-            }
-        };
+        let inputs = std::mem::take(&mut *self.inbox());
+        let mut speech = self.speech.lock().unwrap_or_else(PoisonError::into_inner);
+        // A fault in one utterance's text or sound ends that utterance, and says so.
+        let next = catch_unwind(AssertUnwindSafe(|| speech.turn(&self, inputs))).unwrap_or_else(|_| {
+            self.outbox.end(Event::Failed(Failure::Internal("a turn of this utterance panicked".into())));
+            self.flow.cancel();
+            speech.close();
+            None
+        });
+        drop(speech);
         self.scheduled.store(false, Ordering::Release);
         if let Some(deadline) = next {
             self.schedule(deadline);
@@ -256,7 +255,7 @@ impl RowSink for PieceSink {
 
     fn pcm(&mut self, pcm: Vec<f32>) {
         let deadline = self.deadline();
-        self.row.add_made(pcm.len());
+        self.utterance.flow.add_made(&self.row, pcm.len());
         self.made += pcm.len();
         self.utterance.put_row(self.piece, RowEvent::Pcm(pcm, Instant::now()), deadline);
     }

@@ -117,6 +117,10 @@ impl Outbox {
 
     pub fn end(&self, event: Event) {
         self.change(|c| {
+            if matches!(event, Event::Failed(Failure::Stalled { .. })) {
+                // Nobody takes it, and the error could not leave behind it.
+                c.audio.clear();
+            }
             c.last.get_or_insert(event);
         });
     }
@@ -191,7 +195,8 @@ impl Events {
             }
         }
         let Some(packet) = contents.audio.pop_front() else { return Poll::Pending };
-        self.pacer.sent(samples(packet.start, self.sample_rate), now);
+        let frame = samples(packet.samples.into(), self.sample_rate);
+        self.pacer.sent(samples(packet.start, self.sample_rate), frame, now);
         self.first_sent.get_or_insert(now);
         self.sent += u64::from(packet.samples);
         self.flow.take_up_to(packet.source_end);
@@ -268,11 +273,11 @@ impl Pacer {
         }
     }
 
-    fn sent(&mut self, position: Duration, now: Instant) {
+    fn sent(&mut self, position: Duration, frame: Duration, now: Instant) {
         let origin = *self.origin.get_or_insert(now);
         let late = now.saturating_duration_since(origin + position);
-        // A millisecond is the timers' own resolution.
-        if late > Duration::from_millis(1) {
+        // Less than a packet's length late is the timers' doing.
+        if late > frame {
             self.underruns += 1;
             self.underrun += late;
             self.origin = Some(origin + late);

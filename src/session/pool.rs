@@ -117,7 +117,7 @@ impl Shared {
                 queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
             };
             drop(queue);
-            // One utterance's fault must not take a thread from the others; its own lock is poisoned and ends it.
+            // Whatever happens in a turn must not take a thread from the others.
             if catch_unwind(AssertUnwindSafe(|| work.turn())).is_err() {
                 error!("internal: an utterance's turn panicked");
             }

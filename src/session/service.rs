@@ -65,11 +65,6 @@ impl Service {
         self.admission.count()
     }
 
-    /// Whether a new utterance would be taken.
-    pub fn is_ready(&self) -> bool {
-        self.device.shared().state() == DeviceState::Serving
-    }
-
     /// Opens an utterance; it takes no place on the device before there is text to speak. `held` ones wait for
     /// [`Control::release`] even then.
     pub fn open(self: &Arc<Self>, request: Request, gate: Option<Arc<Gate>>, held: bool) -> Result<Opened, Failure> {
@@ -81,16 +76,19 @@ impl Service {
         &self.pool
     }
 
-    /// A place for an utterance that has text to speak.
-    pub(super) fn admit(&self) -> Result<Permit, Failure> {
+    /// A place for an utterance that has text to speak. One that somebody listens to already is never refused.
+    pub(super) fn admit(&self, continues: bool) -> Result<Permit, Failure> {
         let shared = self.device.shared();
         match shared.state() {
-            DeviceState::Draining => return Err(Failure::Stopping),
             DeviceState::Failed => return Err(Failure::NoDevice),
-            DeviceState::Loading | DeviceState::Warming | DeviceState::Serving => {}
+            // New ones are refused where they are opened.
+            DeviceState::Loading | DeviceState::Warming | DeviceState::Serving | DeviceState::Draining => {}
         }
         // The number of slots is known once the engine is made; until then nothing is admitted but what waits.
         self.admission.set_limit(shared.slots() + self.limits.queue);
+        if continues {
+            return Ok(self.admission.enter());
+        }
         self.admission.try_enter().ok_or(Failure::Overloaded { limit: self.admission.limit() })
     }
 }

@@ -32,7 +32,7 @@ pub fn ready(app: &App, session: &str) -> Ready {
             message_bytes: app.sockets.message_bytes,
             text_chars: app.service.limits().text_chars,
             utterances: app.sockets.utterances,
-            idle_ms: None,
+            idle_ms: Some(app.sockets.ping_timeout.as_millis() as u64),
         },
     }
 }

@@ -264,9 +264,11 @@ impl SessionActor {
     }
 
     fn find(&mut self, id: Option<&str>) -> Result<&mut Utterance, Refusal> {
+        // Not simply the last one alive: words meant for one that was cancelled are not another's.
+        let last = self.started;
         let found = match id {
             Some(id) => self.utterances.iter_mut().find(|u| u.id == id),
-            None => self.utterances.back_mut(),
+            None => self.utterances.iter_mut().find(|u| u.stream == last),
         };
         found.ok_or_else(|| Refusal {
             code: ErrorCode::UnknownId,
@@ -289,11 +291,12 @@ impl SessionActor {
             Refusal { code, message: format!("text: {e}"), field: Some("text".into()), id: Some(id.into()) }
         };
         let text = utterance.joiner.push(text, last);
-        utterance.control.text(text).map_err(|e| refused(e, &utterance.id))?;
+        let taken = utterance.control.text(text).map_err(|e| refused(e, &utterance.id));
+        // Also where the text was too long: what there was is spoken to its end.
         if last {
             utterance.control.finish();
         }
-        Ok(())
+        taken
     }
 
     /// Answered here and now; what is still under way of it elsewhere finds nobody to go to.
@@ -312,8 +315,8 @@ impl SessionActor {
                 Some(at) => {
                     let utterance = self.remove(at, ctx);
                     self.app.metrics.cancelled.inc();
-                    let state = if at == 0 { CancelState::Speaking } else { CancelState::Waiting };
-                    (state, utterance.map_or(Duration::ZERO, |u| u.sent))
+                    let sent = utterance.map_or(Duration::ZERO, |u| u.sent);
+                    (if sent.is_zero() { CancelState::Waiting } else { CancelState::Speaking }, sent)
                 }
             };
             let audio_ms = sent.as_secs_f64() * 1e3;
@@ -438,8 +441,8 @@ impl SessionActor {
             self.close(ctx, 1001, "no answer to pings");
         } else if self.waiting_since.is_some_and(|since| since.elapsed() > limits.stall) {
             info!(session = %self.name, "slow reader: closed");
-            self.app.metrics.slow_readers.inc();
-            self.close(ctx, 1008, &format!("audio waited for over {} ms", limits.stall.as_millis()));
+            let (after, id) = (limits.stall, self.utterances.front().map(|u| u.id.clone()));
+            self.failed(&id.unwrap_or_default(), Failure::Stalled { after }, ctx);
         } else if self.last_seen.elapsed() >= limits.ping_every / 2 {
             ctx.ping(self.confirmed.to_string().as_bytes());
         }
@@ -477,6 +480,9 @@ impl Actor for SessionActor {
             return self.close(ctx, 1013, "too many sockets");
         }
         self.app.metrics.sessions.inc();
+        if self.app.is_draining() {
+            return self.close(ctx, 1001, "the server stops");
+        }
         send(ctx, &ServerMessage::Ready(replies::ready(&self.app, &self.name)));
         let limits = &self.app.sockets;
         let tick = (limits.ping_every / 2).min(limits.stall / 2).min(limits.ping_timeout / 4);

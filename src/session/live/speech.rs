@@ -147,6 +147,10 @@ impl Speech {
         }
         let result = inputs.into_iter().try_for_each(|input| self.take(utterance, input));
         let result = result.and_then(|()| self.submit(utterance)).and_then(|()| self.produce(utterance));
+        if self.active.is_empty() && self.planned.is_empty() {
+            // Who waits for text must not keep others out.
+            self.permit = None;
+        }
         match result {
             Ok(next) => next,
             Err(failure) => {
@@ -160,7 +164,7 @@ impl Speech {
     }
 
     /// Frees what a finished utterance holds, though its owner may keep it.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.over = true;
         self.permit = None;
         self.output = None;
@@ -239,7 +243,10 @@ impl Speech {
 
     /// The model wrote pauses and laughs into a piece: speak that, if its words are the piece's.
     fn refined(&mut self, utterance: &Arc<Utterance>, index: usize, end: RowEnd) -> Result<(), Failure> {
-        check(&end.outcome, index)?;
+        // A model that writes nothing is one whose refinement cannot be used.
+        if !matches!(end.outcome, RowOutcome::NoAudio { .. }) {
+            check(&end.outcome, index)?;
+        }
         let Some(piece) = self.active.iter_mut().find(|p| p.index == index) else { return Ok(()) };
         let tokenizer = &utterance.frontend().tokenizer;
         let refined = super::super::refine::words_of(tokenizer, end.tokens).map_err(internal)?;
@@ -266,7 +273,7 @@ impl Speech {
         while self.active.iter().filter(running).count() < room {
             let Some(mut piece) = self.planned.pop_front() else { break };
             if self.permit.is_none() {
-                self.permit = Some(utterance.service.admit()?);
+                self.permit = Some(utterance.service.admit(self.summary.first_pcm_at.is_some())?);
             }
             let job = if matches!(piece.phase, Phase::Unrefined) {
                 piece.phase = Phase::Refining;
@@ -310,7 +317,11 @@ impl Speech {
             if front.silence.left > 0 || !front.pcm.is_empty() || !matches!(front.phase, Phase::Ended(_)) {
                 break;
             }
-            self.end_piece(utterance)?;
+            if let Err(failure) = self.end_piece(utterance) {
+                // What is good of it leaves before the bad news.
+                utterance.outbox.audio(packets);
+                return Err(failure);
+            }
         }
         let all_said = self.text_over && self.planned.is_empty() && self.active.is_empty();
         if all_said

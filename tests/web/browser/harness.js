@@ -16,7 +16,11 @@ mkdirSync(SHOTS, { recursive: true });
 export async function serve(port = 0) {
   const program = process.env.VOXWIRE ?? here('../../../target/release/voxwire');
   const more = (process.env.VOXWIRE_SERVE_ARGS ?? '').split(' ').filter(Boolean);
-  const child = spawn(program, ['serve', '--bind', `127.0.0.1:${port}`, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, ['serve', '--bind', `127.0.0.1:${port}`, ...more], {
+    // The server finds its model from the repository's root.
+    cwd: new URL('../../../', import.meta.url),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let log = '';
   child.stderr.on('data', data => { log = (log + data).slice(-4000); });
   const url = await new Promise((resolve, reject) => {
