@@ -6,11 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::dev::{Extensions, ServerHandle};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::rt::net::TcpStream;
-use actix_web::{App as HttpApp, HttpServer, web};
+use actix_web::{App as HttpApp, HttpRequest, HttpServer, Resource, Route, web};
 use tokio::time::{Instant, sleep};
 use tracing::info;
 
+use super::errors::http_error;
 use super::state::{App, Stop};
 use super::{assets, health, normalize, speech, ws};
 
@@ -56,15 +59,27 @@ pub fn start(app: web::Data<App>, options: ServerOptions) -> std::io::Result<Run
 }
 
 fn routes(config: &mut web::ServiceConfig) {
+    let get = |path: &'static str, route: Route| resource(path, "GET", route);
     config
-        .route("/v1/ws", web::get().to(ws::upgrade))
-        .route("/v1/audio/speech", web::post().to(speech::speech))
-        .route("/v1/text/normalize", web::post().to(normalize::normalize))
-        .route("/healthz", web::get().to(health::healthz))
-        .route("/readyz", web::get().to(health::readyz))
-        .route("/metrics", web::get().to(health::metrics))
-        .route("/", web::get().to(assets::index))
+        .service(get("/v1/ws", web::get().to(ws::upgrade)))
+        .service(resource("/v1/audio/speech", "POST", web::post().to(speech::speech)))
+        .service(resource("/v1/text/normalize", "POST", web::post().to(normalize::normalize)))
+        .service(get("/healthz", web::get().to(health::healthz)))
+        .service(get("/readyz", web::get().to(health::readyz)))
+        .service(get("/metrics", web::get().to(health::metrics)))
+        .service(get("/", web::get().to(assets::index)))
         .default_service(web::to(assets::asset));
+}
+
+/// A path with one method; others are told which.
+fn resource(path: &'static str, allowed: &'static str, route: Route) -> Resource {
+    let refuse = move |request: HttpRequest| async move {
+        let message = format!("{path}: expected {allowed}, found {}", request.method());
+        let mut reply = http_error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
+        reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+        reply
+    };
+    web::resource(path).route(route).default_service(web::to(refuse))
 }
 
 fn on_connect(connection: &dyn Any, _: &mut Extensions) {
