@@ -9,7 +9,7 @@ PYTHON ?= python3
 
 export CARGO_TARGET_DIR = target
 
-.PHONY: all deps build say serve doctor test test-web test-listen listen listen-ends lint voices golden golden-test bench bench-reference clean
+.PHONY: all deps build say serve doctor test test-web test-page test-server test-listen listen listen-ends lint voices golden golden-test bench bench-reference clean
 
 all: build
 
@@ -53,6 +53,10 @@ test: lint voices .venv-test/ready
 	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
 	@$(MAKE) --no-print-directory test-web test-listen
 
+# The server from outside, one test after the other: protocol, formats, cancels, lost clients, load, a soak.
+test-server: build
+	$(CARGO) test --release --locked --test server -- --test-threads=1
+
 # Listening to the demo voice: the program speaks, a recogniser writes down what it hears (100 MB, its weights inside
 # the package). `listen` is 60 sentences in two voices, `listen-ends` how 200 sentences end, `test-listen` ten sentences.
 LISTEN = .venv-test/bin/python -B models/demo/train/listen.py --voxwire $(VOXWIRE)
@@ -69,9 +73,14 @@ listen-ends: build .venv-test/listen
 test-listen: build .venv-test/listen
 	@if test -f .venv-test/listen; then $(LISTEN) --sentences 10; fi
 
-# The page and the JavaScript client: types, unit tests, and the page in Chromium against the server.
-test-web: build
-	@if tests/web/install.sh; then cd tests/web && npm test --silent; else echo "note: Chromium or its packages are out of reach: the page is not tested"; fi
+# The JavaScript of the page and the client: types and unit tests.
+test-web:
+	@if tests/web/install.sh; then cd tests/web && npm run --silent types && npm run --silent unit; else echo "note: Chromium or its packages are out of reach: the page is not tested"; fi
+
+# The page in Chromium against the server; some minutes.
+test-page: build
+	tests/web/install.sh
+	cd tests/web && npm run --silent browser
 
 # Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
 # 10 minutes). `make test` uses them when they are there.
