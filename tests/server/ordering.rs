@@ -35,12 +35,12 @@ async fn a_later_utterance_may_be_filled_and_finished_while_an_earlier_one_speak
     let mut client = Client::connect(&server).await;
     let open = json!({ "id": "a", "pace": "fast", "format": "pcm_s16le" });
     let a = client.start(open).await;
-    client.text(&a["id"], "One is here. And ", false).await;
+    client.text(&a["id"], "One is here. And then ", false).await;
     assert!(client.audio().await.first);
     let b = client.start(steps("b", 12)).await;
     client.text(&a["id"], "one more is to come.", true).await;
     let (a, b) = (client.rest_of(a).await, client.rest_of(b).await);
-    assert_eq!(a.texts(), ["one is here.", "and one more is to come."]);
+    assert_eq!(a.texts(), ["one is here.", "and then one more is to come."]);
     assert_eq!(a.end["type"], "done");
     b.check().check_tones();
     assert_eq!(b.audio_ms(), 256.0);
