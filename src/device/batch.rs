@@ -462,6 +462,3 @@ impl RowEnd {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -288,6 +288,3 @@ impl Pacer {
 fn samples(n: u64, rate: u32) -> Duration {
     Duration::from_nanos((u128::from(n) * 1_000_000_000 / u128::from(rate.max(1))) as u64)
 }
-
-#[cfg(test)]
-mod tests;
