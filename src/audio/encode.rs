@@ -88,7 +88,6 @@ impl Default for OpusFormat {
     ///
     /// Wide-band PESQ over 60 utterances: 4.00, 4.16, 4.33, 4.35, 4.35 and 4.37 at 0, 2, 5, 6, 7 and 9. Why not the
     /// cheaper transform mode is told where libopus is set up.
-    /// | PESQ wide-band, mean | 3.94 | 4.15 | 4.30 | 4.34 | 4.34 | 4.36 | - | 4.36 |
     fn default() -> Self {
         Self { frame_ms: 20, bitrate: 32_000, complexity: 6, fec: false, dtx: false }
     }
