@@ -238,8 +238,13 @@ impl Batch {
             }
             // All rows start or none does: find out whose fault it was.
             Err(_) => {
-                for job in jobs {
-                    self.admit_alone(engine, job)?;
+                let mut jobs = jobs.into_iter();
+                while let Some(job) = jobs.next() {
+                    if let Err(e) = self.admit_alone(engine, job) {
+                        // Lost with the rest, and told so like the rest.
+                        self.new.extend(jobs);
+                        return Err(e);
+                    }
                 }
             }
         }
@@ -462,3 +467,6 @@ impl RowEnd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,8 @@ pub mod actor;
 pub mod batch;
 mod chunks;
 pub mod gpu;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod thread;
 
 pub use batch::{Demand, Job, RowEnd, RowOutcome, RowSink};

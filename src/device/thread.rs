@@ -209,3 +209,6 @@ fn run(shared: &Shared, batch: &mut Batch, engine: &mut dyn Engine) -> Result<()
     info!("device stopped");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,7 +160,8 @@ impl Utterance {
         let outbox = Arc::new(Outbox::default());
         let speech = Speech::new(&request, source_rate, service.limits().text_chars, held)?;
         let pre_skip = speech.pre_skip();
-        let events = Events::new(outbox.clone(), flow.clone(), request.pace, gate, request.format.sample_rate());
+        let rate = request.format.sample_rate();
+        let events = Events::new(outbox.clone(), flow.clone(), request.pace, gate, rate, pre_skip);
         let utterance = Arc::new(Self {
             service,
             request,
@@ -276,3 +277,6 @@ impl Drop for PieceSink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use tokio::time::Sleep;
 use super::flow::Flow;
 use super::report::{Failure, PieceDone, Summary};
 use crate::audio::encode::Packet;
+use crate::audio::opus_packets::CLOCK;
 
 #[derive(Debug)]
 pub enum Event {
@@ -45,18 +46,36 @@ pub enum Pace {
 
 /// Bounds what is on its way to one client: sound sent and not yet known to be delivered.
 ///
-/// A web framework's own buffers do not say how full they are, so delivery is what the client confirms.
+/// A web framework's own buffers do not say how full they are, so delivery is what the client confirms. It also knows
+/// until when the client has something to hear, so that utterances in a row keep to one clock.
 pub struct Gate {
     window: Duration,
     /// Microseconds of sound.
     sent: AtomicU64,
     delivered: AtomicU64,
     waker: Mutex<Option<Waker>>,
+    /// When a listener in real time has heard all that was sent in real time so far.
+    heard_at: Mutex<Option<Instant>>,
 }
 
 impl Gate {
     pub fn new(window: Duration) -> Self {
-        Self { window, sent: AtomicU64::new(0), delivered: AtomicU64::new(0), waker: Mutex::new(None) }
+        Self {
+            window,
+            sent: AtomicU64::new(0),
+            delivered: AtomicU64::new(0),
+            waker: Mutex::new(None),
+            heard_at: Mutex::new(None),
+        }
+    }
+
+    /// The listener has thrown away what was not heard yet: the next utterance is heard at once.
+    pub fn forget(&self) {
+        *self.heard_at() = None;
+    }
+
+    fn heard_at(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.heard_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Microseconds of sound sent so far, over all utterances.
@@ -148,6 +167,8 @@ pub struct Events {
     gate: Option<Arc<Gate>>,
     pacer: Pacer,
     sample_rate: u32,
+    /// What a player throws away at the start.
+    pre_skip: Duration,
     sequence: u32,
     sent: u64,
     first_sent: Option<Instant>,
@@ -156,14 +177,22 @@ pub struct Events {
 }
 
 impl Events {
-    /// `sample_rate`: the packets', in Hz.
-    pub fn new(outbox: Arc<Outbox>, flow: Arc<Flow>, pace: Pace, gate: Option<Arc<Gate>>, sample_rate: u32) -> Self {
+    /// `sample_rate`: the packets', in Hz; `pre_skip`: samples at 48 kHz that a player throws away at the start.
+    pub fn new(
+        outbox: Arc<Outbox>,
+        flow: Arc<Flow>,
+        pace: Pace,
+        gate: Option<Arc<Gate>>,
+        sample_rate: u32,
+        pre_skip: u32,
+    ) -> Self {
         Self {
             outbox,
             flow,
             gate,
             pacer: Pacer { pace, origin: None, underruns: 0, underrun: Duration::ZERO },
             sample_rate,
+            pre_skip: samples(pre_skip.into(), CLOCK),
             sequence: 0,
             sent: 0,
             first_sent: None,
@@ -184,6 +213,9 @@ impl Events {
             return Poll::Pending;
         }
         let now = Instant::now();
+        if let Some(gate) = &self.gate {
+            self.pacer.follow(*gate.heard_at(), now);
+        }
         if let Some(due) = self.pacer.due(samples(next.start, self.sample_rate))
             && due > now
         {
@@ -201,7 +233,11 @@ impl Events {
         self.sent += u64::from(packet.samples);
         self.flow.take_up_to(packet.source_end);
         if let Some(gate) = &self.gate {
-            gate.send(samples(packet.samples.into(), self.sample_rate));
+            gate.send(frame);
+            let end = samples(packet.start + u64::from(packet.samples), self.sample_rate);
+            if let Some(heard_at) = self.pacer.heard_at(end.saturating_sub(self.pre_skip)) {
+                *gate.heard_at() = Some(heard_at);
+            }
         }
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
@@ -265,6 +301,19 @@ struct Pacer {
 }
 
 impl Pacer {
+    /// Before the first packet: another utterance is being heard until then, and this one is heard after it. Without
+    /// this, each utterance of a socket would be sent a lead's time further ahead than the one before it.
+    fn follow(&mut self, heard_at: Option<Instant>, now: Instant) {
+        if self.origin.is_none() && self.pace != Pace::Fast {
+            self.origin = heard_at.filter(|at| *at > now);
+        }
+    }
+
+    /// When the listener has heard so much of it.
+    fn heard_at(&self, position: Duration) -> Option<Instant> {
+        self.origin.filter(|_| self.pace != Pace::Fast).map(|origin| origin + position)
+    }
+
     /// When the packet at this position should leave; `None`: now.
     fn due(&self, position: Duration) -> Option<Instant> {
         match (self.pace, self.origin) {
@@ -288,3 +337,6 @@ impl Pacer {
 fn samples(n: u64, rate: u32) -> Duration {
     Duration::from_nanos((u128::from(n) * 1_000_000_000 / u128::from(rate.max(1))) as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,28 +5,9 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::client::{Client, Heard, PATIENCE};
+use crate::client::{Client, Heard, PATIENCE, frame};
 use crate::harness::{self, Server};
 use crate::{http, steps};
-
-/// A frame as a client sends it: masked, with whatever first byte.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut out = vec![first];
-    match payload.len() {
-        n @ 0..126 => out.push(0x80 | n as u8),
-        n @ 126..65_536 => {
-            out.push(0x80 | 126);
-            out.extend_from_slice(&(n as u16).to_be_bytes());
-        }
-        n => {
-            out.push(0x80 | 127);
-            out.extend_from_slice(&(n as u64).to_be_bytes());
-        }
-    }
-    out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(payload);
-    out
-}
 
 async fn closed_after(server: &Server, bytes: &[u8]) -> (u16, String) {
     let mut client = Client::connect(server).await;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -60,6 +61,68 @@ impl Packet {
             media: number(12),
             data: frame[16..].to_vec(),
         }
+    }
+}
+
+/// A frame as a client sends it: masked, with whatever first byte.
+pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut out = vec![first];
+    match payload.len() {
+        n @ 0..126 => out.push(0x80 | n as u8),
+        n @ 126..65_536 => {
+            out.push(0x80 | 126);
+            out.extend_from_slice(&(n as u16).to_be_bytes());
+        }
+        n => {
+            out.push(0x80 | 127);
+            out.extend_from_slice(&(n as u64).to_be_bytes());
+        }
+    }
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(payload);
+    out
+}
+
+/// A client without a library, which answers nothing by itself: not to pings, and not to a close frame.
+pub struct Deaf(TcpStream);
+
+impl Deaf {
+    /// Connected, with this message sent.
+    pub async fn say(server: &Server, message: &Value) -> Self {
+        let mut stream = TcpStream::connect(server.addr).await.expect("it listens");
+        let head = "GET /v1/ws HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+                    sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&frame(0x81, message.to_string().as_bytes())).await.unwrap();
+        Self(stream)
+    }
+
+    /// Everything up to the end of the connection.
+    pub async fn all(mut self) -> Vec<Heard> {
+        let mut bytes = Vec::new();
+        timeout(PATIENCE, self.0.read_to_end(&mut bytes)).await.expect("an end in time").expect("no reset");
+        let head = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("the end of a head");
+        let (mut rest, mut heard) = (&bytes[head + 4..], Vec::new());
+        while let [first, length, after @ ..] = rest {
+            let (n, after) = match length {
+                126 => (usize::from(u16::from_be_bytes([after[0], after[1]])), &after[2..]),
+                127 => panic!("a frame of over 64 KiB"),
+                n => (usize::from(*n), after),
+            };
+            let (payload, next) = after.split_at(n);
+            rest = next;
+            match first {
+                0x81 => heard.push(Heard::Control(serde_json::from_slice(payload).expect("JSON"))),
+                0x82 => heard.push(Heard::Audio(Packet::parse(payload))),
+                0x88 => {
+                    let code = u16::from_be_bytes([payload[0], payload[1]]);
+                    heard.push(Heard::Closed(code, String::from_utf8(payload[2..].to_vec()).unwrap()));
+                }
+                0x89 => {}
+                other => panic!("a frame that begins with {other:#x}"),
+            }
+        }
+        heard
     }
 }
 
@@ -285,7 +348,8 @@ impl Spoken {
         self
     }
 
-    pub fn texts(&self) -> Vec<String> {
-        self.pieces.iter().map(|p| p["text"].as_str().unwrap().to_string()).collect()
+    /// Texts of the pieces; the space before the next one is the earlier one's.
+    pub fn texts(&self) -> Vec<&str> {
+        self.pieces.iter().map(|p| p["text"].as_str().unwrap().trim_end()).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
-use crate::client::{Client, Heard, PATIENCE};
+use crate::client::{Client, Deaf, Heard, PATIENCE};
 use crate::harness::Server;
 use crate::{harness, http, steps, with};
 
@@ -77,31 +77,22 @@ async fn a_reader_that_stops_is_paused_and_then_closed() {
 #[tokio::test]
 async fn sound_on_its_way_to_a_slow_reader_is_bounded() {
     let server = harness::fake(&["--stall-ms", "1500", "--fake-step-us", "500"]).await;
-    let mut client = Client::connect(&server).await;
-    client.start(with(steps("a", 3000), json!({ "format": "opus" }))).await;
-    client.audio().await;
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    let start = with(steps("a", 3000), json!({ "type": "start", "format": "opus" }));
+    let client = Deaf::say(&server, &start).await;
+    server.until("rows_paused", 1, PATIENCE).await;
     let made = server.metric("device_steps").await;
     assert!(made < 1500, "its row pauses: {made} steps of 3000");
-    tokio::time::sleep(Duration::from_millis(1800)).await;
-    server.until("rows_active", 0, PATIENCE).await;
+    let waited = server.until("rows_active", 0, PATIENCE).await;
+    assert!(waited > Duration::from_millis(500), "it had its time: {waited:?}");
+    server.until_idle(PATIENCE).await;
     // Reads again, too late: what had been sent, then the reason.
-    let mut packets = 1;
-    let (mut error, mut close) = (None, None);
-    while close.is_none() {
-        match client.next().await {
-            Heard::Audio(_) => packets += 1,
-            Heard::Control(m) if m["type"] == "error" => error = Some(m),
-            Heard::Control(_) => {}
-            Heard::Closed(code, _) => close = Some(code),
-            Heard::Lost => panic!("lost without a close frame"),
-        }
-    }
+    let heard = client.all().await;
+    let packets = heard.iter().filter(|h| matches!(h, Heard::Audio(_))).count();
     // 5 s of unconfirmed sound at the most.
-    assert!((200..=260).contains(&packets), "{packets} packets of 20 ms");
-    let error = error.expect("an error says why");
+    assert!((240..=260).contains(&packets), "{packets} packets of 20 ms");
+    let [.., Heard::Control(error), Heard::Closed(code, _)] = &heard[..] else { panic!("{:?}", heard.last()) };
     assert_eq!((&error["code"], &error["id"]), (&json!("slow_reader"), &json!("a")));
-    assert_eq!(close, Some(1008));
+    assert_eq!(*code, 1008);
 }
 
 /// Who reads slowly but reads is served to the end.

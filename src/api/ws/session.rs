@@ -316,6 +316,9 @@ impl SessionActor {
                     let utterance = self.remove(at, ctx);
                     self.app.metrics.cancelled.inc();
                     let sent = utterance.map_or(Duration::ZERO, |u| u.sent);
+                    if !sent.is_zero() {
+                        self.gate.forget();
+                    }
                     (if sent.is_zero() { CancelState::Waiting } else { CancelState::Speaking }, sent)
                 }
             };
