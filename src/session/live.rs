@@ -207,9 +207,9 @@ impl Turns for Utterance {
         let mut speech = self.speech.lock().unwrap_or_else(PoisonError::into_inner);
         // A fault in one utterance's text or sound ends that utterance, and says so.
         let next = catch_unwind(AssertUnwindSafe(|| speech.turn(&self, inputs))).unwrap_or_else(|_| {
-            self.outbox.end(Event::Failed(Failure::Internal("a turn of this utterance panicked".into())));
             self.flow.cancel();
             speech.close();
+            self.outbox.end(Event::Failed(Failure::Internal("a turn of this utterance panicked".into())));
             None
         });
         drop(speech);

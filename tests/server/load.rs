@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::client::{Client, Heard, PATIENCE};
+use crate::client::{Client, PATIENCE};
 use crate::harness::Server;
 use crate::{harness, http, steps, with};
 
@@ -119,27 +119,20 @@ async fn one_socket_too_many_is_refused() {
     assert_eq!(reply.error()["code"], "overloaded");
 }
 
-/// An overload ends its own utterance; what the same socket said before is whole.
+/// An utterance that waits behind another on its socket takes the place that the other leaves, though the server is full.
 #[tokio::test]
-async fn a_held_utterance_that_finds_no_room_is_told_after_the_one_before_it() {
+async fn a_held_utterance_has_the_place_of_the_one_before_it() {
     let server = harness::fake(&["--slots", "1", "--queue", "1"]).await;
     let mut client = Client::connect(&server).await;
     let a = client.start(with(steps("a", 30), json!({ "pace": "realtime" }))).await;
-    client.start(steps("b", 5)).await;
+    let b = client.start(steps("b", 5)).await;
     client.audio().await;
-    // Takes the queue's place before the second one wants it.
+    // Waits in the queue's one place for the slot.
     let mut other = Client::connect(&server).await;
-    other.start(long()).await;
-    let mut third = Client::connect(&server).await;
-    server.until("utterances_active", 2, PATIENCE).await;
-    let a = client.rest_of(a).await;
-    assert_eq!((&a.end["type"], &a.end["audio_ms"]), (&json!("done"), &json!(640.0)));
-    // The first one's place is free again, so the second has it: in order, and whole.
-    match client.next().await {
-        Heard::Control(m) => assert_ne!(m["type"], "error", "{m}"),
-        Heard::Audio(packet) => assert!(packet.first),
-        other => panic!("{other:?}"),
-    }
-    third.send(json!({ "type": "ping" })).await;
-    third.control("pong").await;
+    let c = other.start(steps("c", 20)).await;
+    let mine = async { (client.rest_of(a).await.end, client.rest_of(b).await) };
+    let ((first, second), third) = tokio::join!(mine, other.rest_of(c));
+    assert_eq!((&first["type"], &first["audio_ms"]), (&json!("done"), &json!(640.0)));
+    second.check().check_tones();
+    third.check().check_tones();
 }
