@@ -1,9 +1,26 @@
 //! Stage 4: numbers and symbols become words of the language around them.
 //!
-//! A number is read in the language of the nearest letter in its line, so a look ahead goes no farther than the letter
-//! before it is away. A number of more than [`MAX_NUMBER`] characters is read in parts, digit by digit.
+//! What a number is follows from its form and from what stands beside it: a unit, a sign, a word such as 电话 or
+//! "room". The rules for one kind are in one file of `readings/`; each sees the text through [`Look`], which bounds how
+//! far it looks. Every rule gives the words in both languages; which of them is spoken is decided here.
+//!
+//! A number is read in the language of the nearest letter in its line, so a look ahead for it goes no farther than the
+//! letter before it is away. A number of more than [`MAX_NUMBER`] characters is read in parts, digit by digit.
 
-use super::numbers::Number;
+mod codes;
+mod dates;
+mod forced;
+mod look;
+mod quantity;
+mod roman;
+mod symbols;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+use look::{Look, Seen};
+
 use super::stage::{Context, More, Stage, Window};
 use super::unit::{Log, Unit, is_han, is_latin};
 use super::{ChangeKind, Language};
@@ -17,11 +34,60 @@ const MAX_NUMBER: usize = 64;
 /// How far after a number a letter is looked for that tells its language.
 const MAX_CONTEXT: usize = 32;
 
+/// Words for a stretch of text, in both languages.
+struct Found {
+    end: usize,
+    english: String,
+    chinese: String,
+    kind: ChangeKind,
+    /// The language, if it does not follow from what stands around.
+    language: Option<Language>,
+    /// Whether it holds Chinese characters, so that it is Chinese wherever it stands.
+    chinese_only: bool,
+    /// Whether it is part of a name in Latin letters.
+    name: bool,
+    /// Whether it is a date or a time: a dash behind it leads to another one.
+    moment: bool,
+    /// Whether a link goes on behind it.
+    link: bool,
+    /// Whether it is cut at [`MAX_NUMBER`] characters and more digits follow.
+    goes_on: bool,
+}
+
+impl Found {
+    fn number(end: usize, english: String, chinese: String) -> Self {
+        Self {
+            end,
+            english,
+            chinese,
+            kind: ChangeKind::Number,
+            language: None,
+            chinese_only: false,
+            name: false,
+            moment: false,
+            link: false,
+            goes_on: false,
+        }
+    }
+
+    fn symbol(end: usize, english: String, chinese: String) -> Self {
+        Self { kind: ChangeKind::Symbol, ..Self::number(end, english, chinese) }
+    }
+
+    fn chinese(end: usize, english: String, chinese: String) -> Option<Self> {
+        Some(Self { chinese_only: true, ..Self::number(end, english, chinese) })
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Readings {
     pub log: Log,
     /// Whether the last word put out was a number: 10 and 5 side by side must not become 十五.
     after_number: bool,
+    /// Whether it was a date or a time.
+    after_moment: bool,
+    /// Whether the last unit is part of a link.
+    in_link: bool,
     /// The last letter's language, and how many units ago it was; `None` until the line has one.
     letter: Option<(Language, usize)>,
     /// The last letter's language in any line.
@@ -33,7 +99,8 @@ pub(super) struct Readings {
 impl Readings {
     /// What follows belongs neither to the number nor to the line before.
     pub fn restart(&mut self) {
-        (self.after_number, self.letter, self.unfinished) = (false, None, None);
+        let (log, last) = (std::mem::take(&mut self.log), self.last);
+        *self = Self { log, last, ..Self::default() };
     }
 
     fn pass(&mut self, unit: &Unit) {
@@ -48,10 +115,104 @@ impl Readings {
         }
     }
 
-    /// The language of what is being read and ends at `end`: that of the nearest letter in its line, Chinese
-    /// where two are as near (Chinese text holds single Latin letters, `A380客机`; English text holds no single Chinese
-    /// ones). In a line without letters it is the language of the line before.
-    fn around(&self, input: &Window, end: usize, readable: &[Language]) -> Result<Option<Language>, More> {
+    /// The words at the look's start, if it is more than a letter or a mark.
+    fn find(&self, look: &Look, unit: &Unit) -> Seen<Option<Found>> {
+        let Some(c) = unit.as_char() else {
+            return Ok(None);
+        };
+        if self.unfinished.is_some()
+            && let Some(core) = quantity::core(look, look.start, true)?
+        {
+            let number = core.number;
+            let found = Found::number(core.end, number.english(), number.chinese(false));
+            return Ok(Some(Found { goes_on: core.goes_on, ..found }));
+        }
+        if let Some(hint) = unit.hint
+            && let Some(found) = forced::reading(look, c, hint)?
+        {
+            return Ok(Some(found));
+        }
+        if self.in_link
+            && let Some(found) = symbols::link_part(look, c)?
+        {
+            return Ok(Some(found));
+        }
+        let in_link = self.in_link && c.is_ascii_alphanumeric();
+        match c {
+            _ if in_link => Ok(None),
+            '0'..='9' => self.number(look),
+            c if c.is_ascii_alphabetic() => letters(look, c),
+            c if is_han(c) && c != '〇' => Ok(None),
+            ' ' | '\n' | '，' | '。' | ',' => Ok(None),
+            _ => self.sign(look, c),
+        }
+    }
+
+    fn sign(&self, look: &Look, c: char) -> Seen<Option<Found>> {
+        let i = look.start;
+        let found = match c {
+            '+' | '(' | '（' => codes::phone_with_sign(look)?,
+            _ => None,
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+        let currency = !c.is_ascii_alphanumeric() && c != '-' && units::currency_before(look, i)?.is_some();
+        let signed = match c {
+            '-' | '+' => look.is_fresh() && !self.is_after_measure(look) && (look.is_digit(i + 1)? || is_point(look, i + 1)? || {
+                units::currency_before(look, i + 1)?.is_some()
+            }),
+            '.' => look.is_fresh() && look.is_digit(i + 1)?,
+            _ => currency,
+        };
+        if signed && let Some(found) = quantity::quantity(look, true)? {
+            return Ok(Some(found));
+        }
+        symbols::symbol(look, c, self.after_number, self.after_moment)
+    }
+
+    /// Whether a quantity has just ended with a unit: what follows is no sign of a number but a dash.
+    fn is_after_measure(&self, look: &Look) -> bool {
+        let behind = look.back(1);
+        let han = behind.is_some_and(is_han) && (2..=4).any(|n| look.back(n).is_some_and(|c| c.is_ascii_digit()));
+        (self.after_number && behind != Some(' ')) || self.after_moment || han
+    }
+
+    fn number(&self, look: &Look) -> Seen<Option<Found>> {
+        type Rule = fn(&Look) -> Seen<Option<Found>>;
+        const RULES: [Rule; 10] = [
+            codes::packed_date,
+            dates::date,
+            dates::beside_month,
+            dates::time_or_ratio,
+            codes::fraction,
+            dates::ordinal,
+            codes::phone,
+            codes::told_code,
+            codes::named_model,
+            dates::year,
+        ];
+        if codes::is_attached(look) && !self.after_moment {
+            return codes::model(look);
+        }
+        let continues = look.back(1) == Some('.') && look.back(2).is_some_and(|c| c.is_ascii_digit());
+        let place = look.back(1) == Some('第') || (look.back(1) == Some(' ') && look.back(2) == Some('第'));
+        if !place && !continues {
+            for rule in RULES {
+                if let Some(found) = rule(look)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        let mut found = quantity::quantity(look, false)?;
+        if place && let Some(found) = &mut found {
+            found.chinese = found.chinese.replace('两', "二");
+        }
+        Ok(found)
+    }
+
+    /// The language of `found`, which starts where `look` does.
+    fn language(&self, found: &Found, input: &Window, look: &Look, readable: &[Language]) -> Seen<Option<Language>> {
         let (&first, others) = match readable.split_first() {
             Some((first, others)) => (first, others),
             None => return Ok(None),
@@ -59,6 +220,21 @@ impl Readings {
         if others.is_empty() {
             return Ok(Some(first));
         }
+        if let Some(language) = found.language.or(self.unfinished) {
+            return Ok(Some(language));
+        }
+        if found.chinese_only {
+            return Ok(Some(Language::Chinese));
+        }
+        if found.name {
+            return Ok(Some(self.language_of_name(look, found.end, first)?));
+        }
+        self.around(input, found.end, first).map(Some)
+    }
+
+    /// The language of the nearest letter in the line, Chinese where two are as near (Chinese text holds single Latin
+    /// letters; English text holds no single Chinese ones). In a line without letters it is that of the line before.
+    fn around(&self, input: &Window, end: usize, first: Language) -> Seen<Language> {
         let reach = self.letter.map_or(MAX_CONTEXT, |(_, ago)| ago.min(MAX_CONTEXT));
         for away in 1..=reach {
             let Some(unit) = input.at(end - 1 + away)?.filter(|u| u.as_char() != Some('\n')) else {
@@ -66,10 +242,63 @@ impl Readings {
             };
             if let Some(after) = language_of(&unit) {
                 let before = self.letter.filter(|(before, ago)| *ago == away && *before == Language::Chinese);
-                return Ok(Some(before.map_or(after, |(before, _)| before)));
+                return Ok(before.map_or(after, |(before, _)| before));
             }
         }
-        Ok(Some(self.letter.map(|(before, _)| before).or(self.last).unwrap_or(first)))
+        Ok(self.letter.map(|(before, _)| before).or(self.last).unwrap_or(first))
+    }
+
+    /// A name in Latin letters is read in the language of the sentence that holds it: 用GPT四o, "the GPT four o".
+    fn language_of_name(&self, look: &Look, end: usize, first: Language) -> Seen<Language> {
+        let mut words = 0;
+        let mut in_word = false;
+        for c in look.before().chars().rev() {
+            if is_han(c) || matches!(c, '，' | '。' | '！' | '？' | '、' | '：' | '（') {
+                if words <= 3 {
+                    return Ok(Language::Chinese);
+                }
+                break;
+            }
+            let letter = c.is_ascii_alphanumeric();
+            words += usize::from(letter && !in_word);
+            in_word = letter;
+        }
+        let mut k = end;
+        while k < end + 16 && look.at(k)?.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '@')) {
+            k += 1;
+        }
+        if look.at(look.past_space(k)?)?.is_some_and(is_han) {
+            return Ok(Language::Chinese);
+        }
+        let latin = words > 0 || look.before().chars().any(is_latin) || k > end;
+        Ok(if latin { Language::English } else { self.last.unwrap_or(first) })
+    }
+}
+
+fn is_point(look: &Look, k: usize) -> Seen<bool> {
+    Ok(look.is(k, '.')? && look.is_digit(k + 1)?)
+}
+
+/// What a letter may begin: a link, an amount of money, a Roman numeral, an x between two numbers.
+fn letters(look: &Look, c: char) -> Seen<Option<Found>> {
+    if look.back(1).is_some_and(|c| c.is_ascii_digit()) {
+        return if matches!(c, 'x' | 'X') { symbols::symbol(look, c, false, false) } else { Ok(None) };
+    }
+    if look.back(1).is_some_and(is_latin) {
+        return Ok(None);
+    }
+    match c {
+        'h' | 'w' => symbols::link(look),
+        'A'..='Z' => {
+            let currency = units::currency_before(look, look.start)?;
+            if let Some((_, end)) = currency
+                && look.is_digit(end)?
+            {
+                return quantity::quantity(look, false);
+            }
+            roman::roman(look)
+        }
+        _ => Ok(None),
     }
 }
 
@@ -86,203 +315,45 @@ impl Stage for Readings {
         let Some(unit) = input.at(i)? else {
             return Ok(i + 1);
         };
-        let (reading, end) = match number_at(input, i, self.unfinished.is_some())? {
-            Some(part) => {
-                let end = part.end;
-                (Some(Reading::Number(part)), end)
-            }
-            None => (symbol_at(input, i)?, i + 1),
+        let look = Look::new(input, i);
+        let found = self.find(&look, &unit)?;
+        let language = match &found {
+            Some(found) => self.language(found, input, &look, &context.facts.readable)?,
+            None => None,
         };
-        let language = match (&reading, self.unfinished) {
-            (Some(Reading::Number(_)), Some(language)) => Some(language),
-            (Some(_), _) => self.around(input, end, &context.facts.readable)?,
-            (None, _) => None,
-        };
-        let Some((reading, language)) = reading.zip(language) else {
+        let Some((found, language)) = found.zip(language) else {
+            let c = unit.as_char();
             self.after_number &= !unit.is_word();
+            self.after_moment &= c == Some(' ');
+            self.in_link &= c.is_some_and(|c| c.is_ascii_alphanumeric());
             self.unfinished = None;
             self.pass(&unit);
             out.push(unit);
             return Ok(i + 1);
         };
+        let end = found.end;
         let span = unit.start..input.at(end - 1)?.unwrap_or(unit).end;
-        let (words, kind) = match &reading {
-            Reading::Number(part) => (part.number.read(language), ChangeKind::Number),
-            Reading::Symbol(english, _) if language == Language::English => (english.to_string(), ChangeKind::Symbol),
-            Reading::Symbol(_, chinese) => (chinese.to_string(), ChangeKind::Symbol),
+        let (words, pause) = match language {
+            Language::English => (found.english, ','),
+            Language::Chinese => (found.chinese, '，'),
         };
-        let is_number = kind == ChangeKind::Number;
-        if self.after_number && is_number && self.unfinished.is_none() {
-            out.push(Unit::char(',', unit.start..unit.start));
+        let is_number = found.kind == ChangeKind::Number;
+        if self.after_number && is_number && self.unfinished.is_none() && !found.link {
+            out.push(Unit::char(pause, unit.start..unit.start));
         }
         self.after_number = is_number;
-        self.unfinished = matches!(&reading, Reading::Number(part) if part.goes_on).then_some(language);
-        self.log.change(context.raw, span.clone(), &words, kind);
+        self.after_moment = found.moment;
+        self.in_link = found.link;
+        self.unfinished = found.goes_on.then_some(language);
+        self.log.change(context.raw, span.clone(), &words, found.kind);
         // English words stand apart from letters on either side; tidying drops the spaces that are not needed.
-        let apart = words.starts_with(|c: char| c.is_ascii()).then(|| Unit::char(' ', span.clone()));
-        apart.into_iter().for_each(|space| out.push(space));
+        let ascii = |c: Option<char>| c.is_some_and(|c| c.is_ascii()).then(|| Unit::char(' ', span.clone()));
+        ascii(words.chars().next()).into_iter().for_each(|space| out.push(space));
         words.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
-        apart.into_iter().for_each(|space| out.push(space));
+        ascii(words.chars().next_back()).into_iter().for_each(|space| out.push(space));
         for k in i..end {
             input.at(k)?.iter().for_each(|unit| self.pass(unit));
         }
         Ok(end)
     }
-}
-
-enum Reading {
-    Number(Part),
-    /// Its English and its Chinese word.
-    Symbol(&'static str, &'static str),
-}
-
-/// A number, or a part of a long one.
-struct Part {
-    number: Number,
-    end: usize,
-    /// Whether it was cut at [`MAX_NUMBER`] characters and more digits follow.
-    goes_on: bool,
-}
-
-fn digit_at(input: &Window, k: usize) -> Result<Option<char>, More> {
-    Ok(input.char_at(k)?.filter(char::is_ascii_digit))
-}
-
-/// The number that starts at `i`.
-///
-/// `[-]digits[,ddd...][.digits...][ ]%`: grouping counts only where each group has exactly three digits.
-/// `continued`: the digits before `i` are of the same number.
-fn number_at(input: &Window, i: usize, continued: bool) -> Result<Option<Part>, More> {
-    let first = input.char_at(i)?;
-    if !first.is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '.')) {
-        return Ok(None);
-    }
-    let before = input.char_before(i, 1);
-    let fresh = !before.is_some_and(|c| c.is_ascii_alphanumeric() || is_latin(c) || matches!(c, '.' | '-'));
-    let negative = first == Some('-') && fresh;
-    let mut at = i + usize::from(negative);
-    let mut number = Number { negative, ..Default::default() };
-    let stop = i + MAX_NUMBER;
-    let pointed = |at: usize| Ok(input.char_at(at)? == Some('.') && digit_at(input, at + 1)?.is_some());
-    if pointed(at)? && (fresh || continued) {
-        // ".5" is 0.5; the rest of a long number has had its whole part.
-        number.whole.push_str(if continued { "" } else { "0" });
-    } else if digit_at(input, at)?.is_none() {
-        return Ok(None);
-    } else {
-        digits(input, &mut at, stop, &mut number.whole)?;
-    }
-    let mut grouped = false;
-    while !continued && number.whole.len() <= 3 + 4 * 3 && (grouped || number.whole.len() <= 3) {
-        let Some(group) = group_at(input, at)? else { break };
-        number.whole.extend(group);
-        grouped = true;
-        at += 4;
-    }
-    while at < stop && pointed(at)? {
-        let mut group = String::new();
-        at += 1;
-        // A point is not parted from its digit.
-        let stop = stop.max(at + 1);
-        digits(input, &mut at, stop, &mut group)?;
-        number.groups.push(group);
-    }
-    let goes_on = at >= stop && (digit_at(input, at)?.is_some() || pointed(at)?);
-    let sign = at + usize::from(input.char_at(at)? == Some(' '));
-    if !goes_on && input.char_at(sign)? == Some('%') {
-        number.percent = true;
-        at = sign + 1;
-    }
-    let plain = !grouped && number.groups.is_empty();
-    number.spelt = continued || (plain && is_spelt(input, i, at, &number.whole)?);
-    Ok(Some(Part { number, end: at, goes_on }))
-}
-
-/// Appends the digits from `at` to `stop`, and moves `at` behind them.
-fn digits(input: &Window, at: &mut usize, stop: usize, out: &mut String) -> Result<(), More> {
-    while *at < stop
-        && let Some(c) = digit_at(input, *at)?
-    {
-        out.push(c);
-        *at += 1;
-    }
-    Ok(())
-}
-
-/// A comma and exactly three digits.
-fn group_at(input: &Window, at: usize) -> Result<Option<[char; 3]>, More> {
-    if input.char_at(at)? != Some(',') {
-        return Ok(None);
-    }
-    let mut group = ['0'; 3];
-    for (k, slot) in group.iter_mut().enumerate() {
-        match digit_at(input, at + 1 + k)? {
-            Some(c) => *slot = c,
-            None => return Ok(None),
-        }
-    }
-    Ok(digit_at(input, at + 4)?.is_none().then_some(group))
-}
-
-/// Whether an ungrouped integer is read digit by digit.
-fn is_spelt(input: &Window, start: usize, end: usize, digits: &str) -> Result<bool, More> {
-    let before = |n| input.char_before(start, n);
-    let model_name = digits.len() >= 3 && before(1).is_some_and(|c| c.is_ascii_alphabetic());
-    if model_name || digits.len() >= SPELT_FROM {
-        return Ok(true);
-    }
-    let after = input.char_at(end)?;
-    let chinese_year = digits.len() == 4 && after == Some('年');
-    let part_before =
-        before(1) == Some('-') && before(2).is_some_and(|c| c.is_ascii_digit()) && !is_range(input, start - 1)?;
-    Ok(chinese_year
-        || part_before
-        || (after == Some('-') && digit_at(input, end + 1)?.is_some() && !is_range(input, end)?))
-}
-
-/// Whether the dash at `i` stands between two plain numbers of up to four digits: 5-10, not 010-65551234 or 2024-04-15.
-fn is_range(input: &Window, i: usize) -> Result<bool, More> {
-    Ok(is_plain(|k| Ok(input.char_before(i, k)), true)? && is_plain(|k| input.char_at(i + k), false)?)
-}
-
-/// Whether the characters at 1, 2, ... are those of a plain number of up to four digits, the last one first if
-/// `backwards`.
-fn is_plain(at: impl Fn(usize) -> Result<Option<char>, More>, backwards: bool) -> Result<bool, More> {
-    let mut count = 0;
-    while count < 5 && at(count + 1)?.is_some_and(|c| c.is_ascii_digit()) {
-        count += 1;
-    }
-    if !(1..=4).contains(&count) {
-        return Ok(false);
-    }
-    let joined = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '/' | '.' | ':' | ',');
-    if at(count + 1)?.is_some_and(joined) {
-        return Ok(false);
-    }
-    Ok(count == 1 || at(if backwards { count } else { 1 })? != Some('0'))
-}
-
-/// The words for a symbol, if it has any here.
-fn symbol_at(input: &Window, i: usize) -> Result<Option<Reading>, More> {
-    let before = input.char_before(i, 1);
-    let Some(c) = input.char_at(i)? else {
-        return Ok(None);
-    };
-    let (english, chinese) = match c {
-        '&' => ("and", "和"),
-        '@' => ("at", "at"),
-        '+' if before.is_some_and(|c| c.is_ascii_alphabetic() || c == '+') => ("plus", "plus"),
-        '+' => ("plus", "加"),
-        '-' | '–' | '~' if is_range(input, i)? => ("to", "到"),
-        '=' => ("equals", "等于"),
-        '%' => ("percent", "百分号"),
-        '#' if before.is_some_and(|c| c.is_ascii_alphabetic()) => ("sharp", "sharp"),
-        '.' if before.is_some_and(|c| c.is_ascii_alphanumeric())
-            && input.char_at(i + 1)?.is_some_and(|c| c.is_ascii_lowercase()) =>
-        {
-            ("dot", "点")
-        }
-        _ => return Ok(None),
-    };
-    Ok(Some(Reading::Symbol(english, chinese)))
 }

@@ -8,8 +8,8 @@
 use super::unit::Unit;
 use super::{Language, Options};
 
-/// Units kept behind the one being decided, for looking back. The farthest look is that for a range of numbers.
-const HISTORY: usize = 16;
+/// Units kept behind the one being decided, for looking back. The farthest look is that for the word before a number.
+const HISTORY: usize = 32;
 
 /// Units done with from which it is worth moving the rest to the front.
 const COMPACT: usize = 256;

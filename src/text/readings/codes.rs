@@ -1,0 +1,396 @@
+//! Numbers that are names: telephone and identity numbers, model names, versions.
+
+use super::look::{Look, Seen, bare, last_word};
+use super::quantity::{core, is_packed_date};
+use super::{Found, units};
+use crate::text::Language;
+use crate::text::numbers::{Number, chinese_dialled, chinese_digits, english_digits, english_year};
+
+const PHONE_WORDS: [&str; 24] = [
+    "电话", "電話", "手机", "手機", "号码", "號碼", "传真", "傳真", "热线", "熱線", "致电", "致電", "客服", "拨打", "撥打", "拨", "撥", "呼叫", "座机",
+    "打", "短信发送到", "联系方式", "报警", "来电",
+];
+const ENGLISH_PHONE_WORDS: [&str; 12] =
+    ["call", "dial", "phone", "telephone", "tel", "mobile", "fax", "hotline", "ring", "text", "cell", "whatsapp"];
+
+const CODE_WORDS: [&str; 40] = [
+    "编号", "編號", "单号", "單號", "订单号", "訂單號", "卡号", "账号", "帐号", "帳號", "学号", "學號", "工号", "尾号", "房号", "房间", "房間", "房间号",
+    "车次", "航班", "航班号", "邮编", "郵編", "邮政编码", "验证码", "驗證碼", "密码", "密碼", "代码", "编码", "識別碼", "识别码", "激活码", "邀请码", "取件码",
+    "条码", "口令", "微信号", "身份证", "护照",
+];
+const ENGLISH_CODE_WORDS: [&str; 24] = [
+    "id", "code", "pin", "invoice", "ticket", "extension", "ext", "zip", "zipcode", "postcode", "serial", "tracking", "passport",
+    "ssn", "room", "flight", "suite", "apartment", "apt", "route", "highway", "password", "passcode", "account",
+];
+/// Of these, only long ones are names: "order 100 pieces".
+const LONG_CODE_WORDS: [&str; 6] = ["order", "case", "card", "model", "reference", "ref"];
+
+/// Names whose numbers are read digit by digit, besides those in capitals.
+const BRANDS: [&str; 12] =
+    ["Boeing", "Airbus", "Ryzen", "Core", "Radeon", "Snapdragon", "Porsche", "Peugeot", "Cessna", "Nokia", "Xeon", "Quadro"];
+
+struct Groups {
+    digits: Vec<String>,
+    end: usize,
+}
+
+/// Digits in groups with one of `signs` between.
+fn groups(look: &Look, at: usize, signs: &[char], most: usize) -> Seen<Groups> {
+    let mut digits = vec![look.digits(at, 12)?];
+    let mut end = at + digits[0].len();
+    while digits.len() < most && look.at(end)?.is_some_and(|c| signs.contains(&c)) {
+        let group = look.digits(end + 1, 12)?;
+        if group.is_empty() {
+            break;
+        }
+        end += 1 + group.len();
+        digits.push(group);
+    }
+    Ok(Groups { digits, end })
+}
+
+fn dialled(groups: &[String], end: usize) -> Found {
+    let english: Vec<String> = groups.iter().map(|g| english_digits(g)).collect();
+    let chinese: Vec<String> = groups.iter().map(|g| chinese_dialled(g)).collect();
+    Found::number(end, english.join(", "), chinese.join("，"))
+}
+
+fn plus(mut found: Found) -> Found {
+    found.english.insert_str(0, "plus ");
+    found.chinese.insert(0, '加');
+    found
+}
+
+/// `+86 138 0013 8000` and `(415) 555-2671`, from their sign on.
+pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
+    let start = look.start;
+    match look.at(start)? {
+        Some('+') if look.is_fresh() && look.is_digit(start + 1)? => {
+            let all = groups(look, start + 1, &['-', ' '], 6)?;
+            let total: usize = all.digits.iter().map(String::len).sum();
+            let country = all.digits.len() > 1 && all.digits[0].len() <= 3 && (8..=15).contains(&total);
+            let solid = all.digits.len() == 1 && (10..=15).contains(&total);
+            if !(country || solid) || look.is_digit(all.end)? {
+                return Ok(None);
+            }
+            Ok(Some(plus(dialled(&all.digits, all.end))))
+        }
+        Some(open @ ('(' | '（')) if look.is_digit(start + 1)? => {
+            let area = look.digits(start + 1, 5)?;
+            let close = start + 1 + area.len();
+            if !matches!(area.len(), 3 | 4) || !look.is(close, if open == '(' { ')' } else { '）' })? {
+                return Ok(None);
+            }
+            let next = close + 1 + usize::from(matches!(look.at(close + 1)?, Some(' ' | '-')));
+            let mut rest = groups(look, next, &['-', ' '], 3)?;
+            let total: usize = rest.digits.iter().map(String::len).sum();
+            if !(7..=8).contains(&total) || look.is_letter(rest.end)? || look.is_digit(rest.end)? {
+                return Ok(None);
+            }
+            rest.digits.insert(0, area);
+            Ok(Some(dialled(&rest.digits, rest.end)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn phone_told(look: &Look) -> bool {
+    let before = bare(look.before());
+    PHONE_WORDS.iter().any(|w| before.ends_with(w)) || ENGLISH_PHONE_WORDS.contains(&last_word(look.before()).as_str())
+}
+
+/// Whether something is counted or measured at `k`, so that the number before it is an amount.
+fn is_counted(look: &Look, k: usize) -> Seen<bool> {
+    Ok(units::suffix(look, k)?.is_some() || units::counted(look, k)? || look.counts_nouns(k)?)
+}
+
+/// Telephone numbers, by their form or by the word before them.
+pub(super) fn phone(look: &Look) -> Seen<Option<Found>> {
+    let first = look.digits(look.start, 12)?;
+    let end = look.start + first.len();
+    let told = first.len() >= 3 && phone_told(look);
+    let next = look.at(end)?;
+    if next == Some('-') && look.is_digit(end + 1)? {
+        return hyphened(look, told);
+    }
+    let spaced = next == Some(' ') && first.len() >= 3 && (told || first.len() <= 4) && look.is_digit(end + 1)?;
+    if spaced {
+        let all = groups(look, look.start, &[' ', '-'], 5)?;
+        let lens: Vec<usize> = all.digits.iter().map(String::len).collect();
+        let total: usize = lens.iter().sum();
+        let form = (lens == [3, 4, 4] && first.starts_with('1')) || lens == [3, 3, 4] || (first.starts_with('0') && total >= 9);
+        let told = told && (7..=13).contains(&total) && lens.len() > 1;
+        return Ok(((form || told) && !look.is_letter(all.end)?).then(|| dialled(&all.digits, all.end)));
+    }
+    let joined = matches!(next, Some('.' | ',' | ':' | '/' | '%')) && look.is_digit(end + 1)? || look.is_letter(end)?;
+    if joined || first.len() >= 12 {
+        return Ok(None);
+    }
+    if first.len() == 11 && first.starts_with('1') && first.as_bytes()[1] > b'2' && !is_counted(look, end)? {
+        let parts = [&first[..3], &first[3..7], &first[7..]].map(str::to_string);
+        return Ok(Some(dialled(&parts, end)));
+    }
+    if (told && !is_counted(look, end)?) || is_emergency(look, &first, end)? {
+        return Ok(Some(dialled(&[first], end)));
+    }
+    Ok(None)
+}
+
+/// 010-65551234, 415-555-2671, 555-1234, 123-45-6789.
+fn hyphened(look: &Look, told: bool) -> Seen<Option<Found>> {
+    let all = groups(look, look.start, &['-'], 6)?;
+    let lens: Vec<usize> = all.digits.iter().map(String::len).collect();
+    let total: usize = lens.iter().sum();
+    if look.is_digit(all.end)? || look.is_letter(all.end)? {
+        return Ok(None);
+    }
+    let area = all.digits[0].starts_with('0') && matches!(lens[0], 3 | 4);
+    let low = |d: &str| d.parse::<u64>().unwrap_or(0);
+    let found = match lens.as_slice() {
+        [3 | 4, 7 | 8] => area || told || all.digits[0].starts_with("400") || all.digits[0].starts_with("800"),
+        [3, 4] => told || (low(&all.digits[0]) >= 200 && low(&all.digits[1]) % 10 != 0 && !is_counted(look, all.end)?),
+        [_, _] => told && total >= 7,
+        _ => total >= 7,
+    };
+    Ok(found.then(|| dialled(&all.digits, all.end)))
+}
+
+/// 110, 119, 12345, where a word on either side says that it is dialled; 911 in any case.
+fn is_emergency(look: &Look, digits: &str, end: usize) -> Seen<bool> {
+    let short = matches!(digits, "110" | "119" | "120" | "122" | "114" | "911" | "999" | "112" | "118");
+    let service = digits.len() == 5 && ["95", "96", "100", "123", "12"].iter().any(|p| digits.starts_with(p));
+    if !(short || service) {
+        return Ok(false);
+    }
+    if digits == "911" {
+        return Ok(!is_counted(look, end)?);
+    }
+    let from = if look.is(end, '是')? { end + 1 } else { look.past_space(end)? };
+    for word in ["火警", "报警", "報警", "急救", "匪警", "热线", "熱線", "电话", "電話", "客服", "救护", "救護", "求助", "指挥中心", "查号", "出警"] {
+        if look.says(from, word)? {
+            return Ok(true);
+        }
+    }
+    Ok(look.word_of(from, &["hotline", "emergency", "operator"])?.is_some())
+}
+
+/// Numbers that a word before them says to be names: 订单号 20240415001, PIN 1234, room 302.
+pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
+    let digits = look.digits(look.start, 20)?;
+    let end = look.start + digits.len();
+    if digits.len() < 3 || digits.len() >= 20 {
+        return Ok(None);
+    }
+    let before = bare(look.before());
+    let number_word = before.to_ascii_lowercase().ends_with("number");
+    let word = last_word(look.before());
+    let word = word.as_str();
+    let named = CODE_WORDS.iter().any(|w| before.ends_with(w))
+        || ["号码", "证号", "號碼"].iter().any(|w| before.ends_with(w))
+        || ENGLISH_CODE_WORDS.contains(&word)
+        || (LONG_CODE_WORDS.contains(&word) && (digits.len() >= 5 || number_word))
+        || number_word
+        || (look.back(1) == Some('#') && digits.len() >= 5)
+        || before.to_ascii_lowercase().ends_with("qq");
+    if !named || is_counted(look, end)? {
+        return Ok(None);
+    }
+    let joined = matches!(look.at(end)?, Some('.' | ',' | ':')) && look.is_digit(end + 1)?;
+    if joined {
+        return Ok(None);
+    }
+    if look.at(end)? == Some('-') && look.is_digit(end + 1)? {
+        let all = groups(look, look.start, &['-'], 6)?;
+        return Ok(Some(dialled(&all.digits, all.end)));
+    }
+    Ok(Some(dialled(&[digits], end)))
+}
+
+/// Whether the number at the start continues a name: `A380`, `GPT-4`, not `pre-1990`.
+pub(super) fn is_attached(look: &Look) -> bool {
+    let capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+    match look.back(1) {
+        Some('-') => {
+            let before = look.before();
+            let word = before.trim_end_matches('-').rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            word.chars().any(|c| c.is_ascii_uppercase()) && word.chars().next_back().is_some_and(|c| capital(c) || word.len() > 2)
+        }
+        Some(c) => crate::text::unit::is_latin(c),
+        None => false,
+    }
+}
+
+/// The number in a name: one or two digits as a quantity, more digit by digit.
+pub(super) fn model(look: &Look) -> Seen<Option<Found>> {
+    let Some(core) = core(look, look.start, false)? else {
+        return Ok(None);
+    };
+    let end = core.end;
+    let mut number = core.number;
+    // B2B, P2P: the letters are English, whatever stands around.
+    let capital = |c: Option<char>| c.is_some_and(|c| c.is_ascii_uppercase());
+    let between = number.whole == "2" && number.groups.is_empty() && !look.back(2).is_some_and(|c| c.is_alphanumeric());
+    if between && capital(look.back(1)) && matches!(look.at(end)?, Some('B' | 'C' | 'P' | 'O' | 'G' | 'M' | 'D' | 'F' | 'X')) {
+        let known = matches!(
+            (look.back(1), look.at(end)?),
+            (Some('B' | 'C' | 'D'), Some('B' | 'C' | 'G')) | (Some('P'), Some('P')) | (Some('M'), Some('M')) | (Some('F'), Some('F'))
+        ) || (look.back(1) == Some('O') && look.is(end, 'O')?);
+        if known && !look.is_letter(end + 1)? {
+            return Ok(Some(Found { language: Some(Language::English), ..Found::number(end, "two".into(), "二".into()) }));
+        }
+    }
+    number.spelt = number.whole.len() >= 3;
+    let mut found = Found::number(end, number.english(), number.chinese(false));
+    let value: u64 = number.whole.parse().unwrap_or(0);
+    if number.groups.is_empty() && number.whole.len() == 4 && (1990..2100).contains(&value) && !look.is_letter(end)? {
+        found.english = english_year(&number.whole);
+    }
+    found.goes_on = core.goes_on;
+    found.name = true;
+    Ok(Some(found))
+}
+
+/// A number behind a name and a space: RTX 4090, iPhone 15, Boeing 747.
+pub(super) fn named_model(look: &Look) -> Seen<Option<Found>> {
+    if look.back(1) != Some(' ') {
+        return Ok(None);
+    }
+    let before = look.before();
+    let name = before.trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let letters = name.chars().filter(char::is_ascii_alphabetic).count();
+    let capitals = name.chars().filter(char::is_ascii_uppercase).count();
+    let inner = name.chars().skip(1).any(|c| c.is_ascii_uppercase());
+    let code = letters >= 2 && (capitals == letters || inner);
+    if !(code || BRANDS.contains(&name)) {
+        return Ok(None);
+    }
+    let Some(core) = core(look, look.start, false)?.filter(|c| !c.grouped && c.number.groups.is_empty()) else {
+        return Ok(None);
+    };
+    let digits = core.number.whole;
+    let range = matches!(look.at(core.end)?, Some('-' | '–' | '~' | ':' | '/' | '.' | ',' | '%')) && !look.is(core.end + 1, ' ')?;
+    if digits.len() > 5 || (range && look.is_digit(core.end + 1)?) || is_counted(look, core.end)? {
+        return Ok(None);
+    }
+    let number = Number { spelt: digits.len() >= 3, ..Number::new(&digits) };
+    let mut found = Found::number(core.end, number.english(), number.chinese(false));
+    let year = digits.len() == 4 && digits.parse::<u32>().is_ok_and(|y| (1990..2040).contains(&y));
+    if year {
+        (found.english, found.chinese) = (english_year(&digits), chinese_digits(&digits));
+    }
+    found.name = true;
+    Ok(Some(found))
+}
+
+/// 1/2, 3/4, 2 1/2; 120/80; 9/11 and 24/7, which are no fractions.
+pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
+    let first = look.digits(look.start, 4)?;
+    let k = look.start + first.len();
+    if first.is_empty() || first.len() > 3 || look.back(1).is_some_and(|c| matches!(c, '/' | '.' | ',')) {
+        return Ok(None);
+    }
+    match look.at(k)? {
+        Some('/' | '⁄') => simple_fraction(look, None, &first, k),
+        Some(' ') if first.len() <= 3 && look.is_digit(k + 1)? => {
+            let top = look.digits(k + 1, 3)?;
+            let slash = k + 1 + top.len();
+            match top.len() <= 2 && look.at(slash)?.is_some_and(|c| matches!(c, '/' | '⁄')) {
+                true => simple_fraction(look, Some(&first), &top, slash),
+                false => Ok(None),
+            }
+        }
+        Some(c) => Ok(vulgar(c).map(|(top, bottom)| {
+            let whole = Number::new(&first);
+            let words = format!("{} and {}", whole.english(), english_fraction(top, bottom));
+            Found::number(k + 1, words, format!("{}又{}", whole.chinese(false), chinese_fraction(top, bottom)))
+        })),
+        None => Ok(None),
+    }
+}
+
+fn simple_fraction(look: &Look, whole: Option<&str>, top: &str, slash: usize) -> Seen<Option<Found>> {
+    let bottom = look.digits(slash + 1, 5)?;
+    let end = slash + 1 + bottom.len();
+    let joined = matches!(look.at(end)?, Some('/' | '.' | '-' | ',')) && look.is_digit(end + 1)?;
+    let idle = |d: &str| d.starts_with('0');
+    if bottom.is_empty() || bottom.len() > 4 || joined || idle(&bottom) || idle(top) && top.len() > 1 || look.is_letter(end)? {
+        return Ok(None);
+    }
+    if look.is(look.past_space(end)?, '=')? {
+        return Ok(None);
+    }
+    let (top, bottom): (u64, u64) = (top.parse().unwrap_or(0), bottom.parse().unwrap_or(1));
+    let words = |en: String, zh: String| Ok(Some(Found::number(end, en, zh)));
+    let cardinal = |n: u64| Number::new(&n.to_string());
+    if let Some(whole) = whole {
+        if top >= bottom {
+            return Ok(None);
+        }
+        let whole = Number::new(whole);
+        let english = format!("{} and {}", whole.english(), english_fraction(top, bottom));
+        return words(english, format!("{}又{}", whole.chinese(false), chinese_fraction(top, bottom)));
+    }
+    match (top, bottom) {
+        (9, 11) => words("nine eleven".into(), "九一一".into()),
+        (24, 7) => words("twenty four seven".into(), "二十四，七".into()),
+        _ if top > bottom && bottom > 20 => words(
+            format!("{} over {}", cardinal(top).english(), cardinal(bottom).english()),
+            format!("{}比{}", cardinal(top).chinese(false), cardinal(bottom).chinese(false)),
+        ),
+        _ => words(english_fraction(top, bottom), chinese_fraction(top, bottom)),
+    }
+}
+
+pub(super) fn english_fraction(top: u64, bottom: u64) -> String {
+    use crate::text::numbers::{english_cardinal, english_ordinal};
+    let head = english_cardinal(top);
+    let plural = if top == 1 { "" } else { "s" };
+    match bottom {
+        2 if top == 1 => "one half".to_string(),
+        2 => format!("{head} halves"),
+        4 => format!("{head} quarter{plural}"),
+        3..=20 | 30 | 40 | 50 | 60 | 100 | 1000 => format!("{head} {}{plural}", english_ordinal(bottom)),
+        _ => format!("{head} over {}", english_cardinal(bottom)),
+    }
+}
+
+pub(super) fn chinese_fraction(top: u64, bottom: u64) -> String {
+    use crate::text::numbers::chinese_cardinal;
+    format!("{}分之{}", chinese_cardinal(bottom), chinese_cardinal(top))
+}
+
+/// ½ as 1 and 2.
+pub(super) fn vulgar(c: char) -> Option<(u64, u64)> {
+    Some(match c {
+        '½' => (1, 2),
+        '⅓' => (1, 3),
+        '⅔' => (2, 3),
+        '¼' => (1, 4),
+        '¾' => (3, 4),
+        '⅕' => (1, 5),
+        '⅖' => (2, 5),
+        '⅗' => (3, 5),
+        '⅘' => (4, 5),
+        '⅙' => (1, 6),
+        '⅚' => (5, 6),
+        '⅐' => (1, 7),
+        '⅛' => (1, 8),
+        '⅜' => (3, 8),
+        '⅝' => (5, 8),
+        '⅞' => (7, 8),
+        '⅑' => (1, 9),
+        '⅒' => (1, 10),
+        _ => return None,
+    })
+}
+
+/// Whether these digits are a date without dashes.
+pub(super) fn packed_date(look: &Look) -> Seen<Option<Found>> {
+    let digits = look.digits(look.start, 9)?;
+    let before = bare(look.before());
+    let told = ["日期", "生日", "出生", "时间", "date"].iter().any(|w| before.to_lowercase().ends_with(w));
+    if !told || !is_packed_date(&digits) {
+        return Ok(None);
+    }
+    super::dates::forced_date(look)
+}
