@@ -12,6 +12,7 @@
 //! | a word that begins as an abbreviation or is one letter long so far | that it is none: up to 16 letters and full stops, and 4 characters |
 //! | a full stop, a hyphen, an apostrophe | 1 character, 6 where digits stand around |
 //! | a number | its end, at most 64 characters, 6 more, and as many as the letter before it is away, at most 32 |
+//! | what may become a word of the lexicon | the first character that is none of it, at most 64, and one more |
 //! | an opening square bracket | its closing one, at most 25 characters |
 //! | markup | as [`super::markup`] says |
 //! | what may be an emoji | the first character that is no part of it |
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use super::decode::Decode;
 use super::letters::Letters;
+use super::lexicon::Lookup;
 use super::marks::Marks;
 use super::markup::Markup;
 use super::readings::Readings;
@@ -75,8 +77,13 @@ impl Intake {
 
     /// What the stages made of the text so far, in their order; empty unless it is [`Intake::traced`].
     pub fn stages(&self) -> Vec<StageText> {
-        let texts = self.stages.trace.iter().flat_map(|trace| trace.iter());
-        STAGES.into_iter().zip(texts).map(|(stage, text)| StageText { stage, text: text.clone() }).collect()
+        let Some(trace) = &self.stages.trace else {
+            return Vec::new();
+        };
+        // Without a lexicon, or where it changed nothing, there is nothing to show.
+        let changed = trace[MARKS] != trace[MARKS + 1];
+        let shown = STAGES.into_iter().zip(trace.iter()).take(MARKS + 1 + usize::from(changed));
+        shown.map(|(stage, text)| StageText { stage, text: text.clone() }).collect()
     }
 
     /// Adds text as sent. Returns the pieces that no later text can change.
@@ -210,13 +217,17 @@ struct Stages {
     readings: (Window, Readings),
     letters: (Window, Letters),
     marks: (Window, Marks),
+    lookup: (Window, Lookup),
     tidied: Window,
     splitter: Splitter,
     trace: Option<Box<Trace>>,
 }
 
 /// The names of the stages before the pieces are cut.
-const STAGES: [&str; 7] = ["decode", "markup", "tags", "shorthand", "readings", "letters", "marks"];
+const STAGES: [&str; 8] = ["decode", "markup", "tags", "shorthand", "readings", "letters", "marks", "lexicon"];
+
+/// The place of `marks` in them, which has a word to say when the text ends.
+const MARKS: usize = 6;
 
 /// What each stage put out so far.
 type Trace = [String; STAGES.len()];
@@ -245,11 +256,14 @@ impl Stages {
     fn finish(&mut self, context: &Context) -> Vec<Cut> {
         self.windows().into_iter().for_each(Window::end);
         self.run(context);
-        let seen = self.tidied.units().len();
-        self.marks.1.finish(context, &mut self.tidied);
+        let seen = self.lookup.0.units().len();
+        self.marks.1.finish(context, &mut self.lookup.0);
         if let Some(trace) = &mut self.trace {
-            write(&self.tidied.units()[seen..], context.options, &mut trace[STAGES.len() - 1]);
+            write(&self.lookup.0.units()[seen..], context.options, &mut trace[MARKS]);
         }
+        self.lookup.0.end();
+        let text = self.trace.as_mut().and_then(|trace| trace.last_mut());
+        pass(&mut self.lookup, &mut self.tidied, context, text);
         let mut cuts = Vec::new();
         self.split(context, &mut cuts);
         self.splitter.finish(context.options.limits, None, &mut cuts);
@@ -257,17 +271,20 @@ impl Stages {
         self.shorthand.1.restart();
         self.readings.1.restart();
         self.letters.1.restart();
+        self.lookup.1.restart();
         self.windows().into_iter().for_each(|window| *window = Window::default());
+        self.lookup.0 = Window::default();
         cuts
     }
 
+    /// Of all stages but the last, for which more comes when `marks` ends.
     fn windows(&mut self) -> [&mut Window; 7] {
         let Self { decode, markup, tags, shorthand, readings, letters, marks, .. } = self;
         [&mut decode.0, &mut markup.0, &mut tags.0, &mut shorthand.0, &mut readings.0, &mut letters.0, &mut marks.0]
     }
 
     fn run(&mut self, context: &Context) {
-        let Self { decode, markup, tags, shorthand, readings, letters, marks, tidied, trace, .. } = self;
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, tidied, trace, .. } = self;
         let mut texts = trace.iter_mut().flat_map(|trace| trace.iter_mut());
         pass(decode, &mut markup.0, context, texts.next());
         pass(markup, &mut tags.0, context, texts.next());
@@ -275,7 +292,8 @@ impl Stages {
         pass(shorthand, &mut readings.0, context, texts.next());
         pass(readings, &mut letters.0, context, texts.next());
         pass(letters, &mut marks.0, context, texts.next());
-        pass(marks, tidied, context, texts.next());
+        pass(marks, &mut lookup.0, context, texts.next());
+        pass(lookup, tidied, context, texts.next());
     }
 
     fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
@@ -285,9 +303,10 @@ impl Stages {
     }
 
     /// In the order of the stages.
-    fn logs(&self) -> [&Log; 7] {
-        let Self { decode, markup, tags, shorthand, readings, letters, marks, .. } = self;
-        [&decode.1.log, &markup.1.log, &tags.1.log, &shorthand.1.log, &readings.1.log, &letters.1.log, &marks.1.log]
+    fn logs(&self) -> [&Log; 8] {
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, .. } = self;
+        let (early, numbers) = ((&decode.1.log, &markup.1.log, &tags.1.log), (&shorthand.1.log, &readings.1.log));
+        [early.0, early.1, early.2, numbers.0, numbers.1, &letters.1.log, &marks.1.log, &lookup.1.log]
     }
 }
 

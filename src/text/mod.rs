@@ -11,11 +11,13 @@
 //! 5. `readings`: numbers and symbols to words, in the language around them;
 //! 6. `letters`: what is no letter the model knows is folded, or skipped and reported;
 //! 7. `marks`: punctuation to the few marks the models know, spaces tidied;
-//! 8. `split`: pieces of a length the model speaks well, at pauses, then sentence, then clause ends.
+//! 8. `lexicon`: the user's words, if there are any;
+//! 9. `split`: pieces of a length the model speaks well, at pauses, then sentence, then clause ends.
 //!
 //! All of them run while the text arrives: [`Intake`] says how.
 
 pub mod intake;
+pub mod lexicon;
 pub mod numbers;
 pub mod refine;
 
@@ -34,6 +36,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 pub use intake::Intake;
+pub use lexicon::{Lexicon, LexiconError, LexiconFile};
 pub use refine::{RefineRejection, accept_refined, same_words};
 
 /// Control tags allowed in text, without their brackets.
@@ -92,6 +95,8 @@ pub struct Options<'a> {
     /// one reads what has no context, such as a lone number.
     pub languages: &'a [Language],
     pub limits: Limits,
+    /// The user's words. A lexicon may be exchanged while a text arrives: what is still to come is read by the new one.
+    pub lexicon: Option<&'a Lexicon>,
     /// No normalisation and no splitting: one piece, the text as it is.
     pub raw: bool,
 }
@@ -106,7 +111,7 @@ impl<'a> Options<'a> {
     /// ChatTTS's tags, Chinese and English, pieces of up to 20 s.
     pub fn new(knows: &'a dyn Fn(char) -> bool) -> Self {
         let languages = &[Language::Chinese, Language::English];
-        Self { knows, tags: &TEXT_TAGS, languages, limits: Limits::default(), raw: false }
+        Self { knows, tags: &TEXT_TAGS, languages, limits: Limits::default(), lexicon: None, raw: false }
     }
 
     /// Whether the model speaks `language` and has the characters numbers are read with in it.
@@ -165,6 +170,8 @@ pub enum ChangeKind {
     Abbreviation,
     Number,
     Symbol,
+    /// By the user's lexicon.
+    Lexicon,
     Accent,
     Punctuation,
 }

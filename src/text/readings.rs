@@ -173,9 +173,7 @@ impl Readings {
 
     /// Whether a quantity has just ended with a unit: what follows is no sign of a number but a dash.
     fn is_after_measure(&self, look: &Look) -> bool {
-        let behind = look.back(1);
-        let han = behind.is_some_and(is_han) && (2..=4).any(|n| look.back(n).is_some_and(|c| c.is_ascii_digit()));
-        (self.after_number && behind != Some(' ')) || self.after_moment || han
+        (self.after_number && look.back(1) != Some(' ')) || self.after_moment || look.is_after_unit()
     }
 
     fn number(&self, look: &Look) -> Seen<Option<Found>> {

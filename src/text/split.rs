@@ -1,4 +1,4 @@
-//! Stage 8: pieces, made while the text arrives.
+//! Stage 9: pieces, made while the text arrives.
 //!
 //! The first piece is the first sentence, so that its audio can begin early. Later ones hold as many sentences as their
 //! limit allows, and the limit grows: a slow writer does not starve the listener, a fast one gets long natural pieces.
@@ -212,6 +212,8 @@ impl Splitter {
         let han = |u: &Unit| u.as_char().is_some_and(is_han);
         match mark.and_then(|m| m.as_char()) {
             Some('.' | '。' | '?' | '？') => Break::Sentence,
+            // The groups of a telephone number stay together.
+            Some(',' | '，' | '、') if before.span() == next.span() => Break::WordOfNumber,
             Some(',' | '，' | '、') => Break::Clause,
             _ if before.span() == next.span() => {
                 if spaced {

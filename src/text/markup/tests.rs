@@ -36,7 +36,7 @@ fn headings_are_sentences() {
         ("Title\n=====\nBody", "title. body"),
         ("副标题\n---\n正文", "副标题。正文"),
         ("#标签 很热", "标签很热"),
-        ("#hashtag first", "hashtag first"),
+        ("#tag first", "hashtag tag first"),
         ("####### seven", "seven"),
         ("a # b", "a b"),
     ]);

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use crate::text::stage::{More, Window};
-use crate::text::unit::is_latin;
+use crate::text::unit::{is_han, is_latin};
 
 pub(super) type Seen<T> = Result<T, More>;
 
@@ -99,6 +99,12 @@ impl<'a> Look<'a> {
     /// Whether nothing before the start belongs to the number: no letter, digit, point or dash.
     pub fn is_fresh(&self) -> bool {
         !self.back(1).is_some_and(|c| c.is_ascii_alphanumeric() || is_latin(c) || matches!(c, '.' | '-'))
+    }
+
+    /// Whether a number with a Chinese unit ends before the start: 15日, 5公斤.
+    pub fn is_after_unit(&self) -> bool {
+        let units = (1..=3).take_while(|n| self.back(*n).is_some_and(is_han)).count();
+        units > 0 && self.back(units + 1).is_some_and(|c| c.is_ascii_digit())
     }
 
     /// Whether a counted noun follows at `k`: a space and a lower-case English word in the plural.

@@ -180,8 +180,7 @@ fn dash(look: &Look, c: char, after_number: bool, after_moment: bool) -> Seen<Op
         return Ok(if spaced || calculates(look)? { words(i + 1, "minus", "减") } else { None });
     }
     // 4月15日-20日, 5%~10%, 10:30-11:30.
-    let measured = behind.is_some_and(is_han) && (2..=5).any(|n| look.back(n).is_some_and(|c| c.is_ascii_digit()));
-    let to = after_number && back != Some(' ') || after_moment || (measured && back != Some(' ') && c != '—');
+    let to = after_number && back != Some(' ') || after_moment || look.is_after_unit();
     if to {
         return Ok(words(i + 1, "to", "到"));
     }
@@ -246,8 +245,7 @@ fn slash(look: &Look, after_number: bool) -> Seen<Option<Found>> {
         return Ok(if calculates(look)? { words(i + 1, "divided by", "除以") } else { None });
     }
     let next = look.at(i + 1)?;
-    let measured = back.is_some_and(is_han) && (2..=5).any(|n| look.back(n).is_some_and(|c| c.is_ascii_digit()));
-    if measured && next.is_some_and(is_han) {
+    if look.is_after_unit() && next.is_some_and(is_han) {
         return Ok(words(i + 1, "per", "每"));
     }
     let english = after_number && next.is_some_and(|c| c.is_ascii_lowercase());
