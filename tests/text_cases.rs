@@ -4,12 +4,19 @@
 //! sets `marks`; the spoken text contains one of `any_of` and none of `none_of`. `VOXWIRE_CASES` names another file to
 //! run instead of the committed one.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use voxwire::text::{Intake, Options, prepare};
 
 #[derive(Deserialize)]
 struct Case {
     id: String,
+    /// What our own variations vary, and their language.
+    #[serde(default)]
+    kind: Option<String>,
+    #[serde(default)]
+    lang: Option<String>,
     #[serde(default)]
     input: Option<String>,
     #[serde(default)]
@@ -66,6 +73,22 @@ fn spoken_text() {
     }
     println!("{} of {count} cases pass", count - wrong.len());
     assert!(count > 0 && wrong.is_empty(), "{} of {count} cases fail:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Each kind of number is varied at least five times in each language that has it.
+#[test]
+fn variations() {
+    let chinese_only = ["era", "zero", "liang", "yao"];
+    let cases = cases();
+    let kinds: BTreeSet<&str> = cases.iter().filter_map(|case| case.kind.as_deref()).collect();
+    for kind in &kinds {
+        for lang in ["zh", "en"] {
+            let of = |case: &&Case| case.kind.as_deref() == Some(kind) && case.lang.as_deref() == Some(lang);
+            let count = cases.iter().filter(of).count();
+            assert!(count >= 5 || (lang == "en" && chinese_only.contains(kind)), "{kind}, {lang}: {count}");
+        }
+    }
+    assert!(std::env::var_os("VOXWIRE_CASES").is_some() || kinds.len() > 20);
 }
 
 /// All texts, each alone and all of them as one: what comes one character at a time is spoken as what comes whole.

@@ -82,7 +82,10 @@ impl Lexicon {
                 }
             }
             if let Some(c) = reading.chars().find(|c| !is_speakable(*c)) {
-                return Err(wrong("a reading of letters, Chinese characters, spaces and `,` `，` `、` `'`", &format!("{c:?}")));
+                return Err(wrong(
+                    "a reading of letters, Chinese characters, spaces and `,` `，` `、` `'`",
+                    &format!("{c:?}"),
+                ));
             }
             if lexicon.add(word, reading) == 0 {
                 return Err(wrong("a word with a letter, a digit or a sign that is spoken", &format!("{word:?}")));
@@ -154,12 +157,19 @@ fn spoken_forms(word: &str) -> Vec<String> {
     if plain {
         return vec![word.to_string()];
     }
-    const LANGUAGES: [&[Language]; 3] =
-        [&[Language::Chinese, Language::English], &[Language::English, Language::Chinese], &[Language::English]];
+    // Between Chinese characters, in English, and alone.
+    let among = format!("中{word}中");
+    let (both, english) = (&[Language::Chinese, Language::English][..], &[Language::English][..]);
     let mut forms: Vec<String> = Vec::new();
-    for languages in LANGUAGES {
+    for (raw, languages) in [(among.as_str(), both), (word, english), (word, both)] {
         let options = Options { languages, ..Options::new(&chattts_knows) };
-        let spoken = prepare(word, &options).map(|p| p.spoken()).unwrap_or_default();
+        let spoken = prepare(raw, &options).map(|p| p.spoken()).unwrap_or_default();
+        let inner = if raw == among {
+            spoken.trim_end_matches('。').strip_prefix('中').and_then(|s| s.strip_suffix('中'))
+        } else {
+            None
+        };
+        let spoken = inner.unwrap_or(&spoken);
         let form: String = spoken.trim_matches(|c: char| !is_word(c)).chars().map(lower).collect();
         if !form.is_empty() && !forms.contains(&form) {
             forms.push(form);
@@ -326,14 +336,19 @@ mod tests {
                 "a\t5",
                 "lexicon f, line 1: expected a reading of letters, Chinese characters, spaces and `,` `，` `、` `'`, found '5'",
             ),
-            ("。\tb", "lexicon f, line 1: expected a word with a letter, a digit or a sign that is spoken, found \"。\""),
+            (
+                "。\tb",
+                "lexicon f, line 1: expected a word with a letter, a digit or a sign that is spoken, found \"。\"",
+            ),
         ] {
             assert_eq!(Lexicon::parse("f", text).unwrap_err().to_string(), message);
         }
         let long = "一\t二\n".repeat(MAX_ENTRIES + 1);
         let error = Lexicon::parse("f", &long).unwrap_err().to_string();
         assert_eq!(error, "lexicon f, line 20001: expected at most 20000 entries, found one more");
-        assert!(Lexicon::load(Path::new("no such file")).unwrap_err().to_string().starts_with("lexicon no such file: "));
+        assert!(
+            Lexicon::load(Path::new("no such file")).unwrap_err().to_string().starts_with("lexicon no such file: ")
+        );
     }
 
     #[test]

@@ -364,7 +364,9 @@ mod tests {
 
     #[test]
     fn ordinals_years_and_decades() {
-        for (n, words) in [(1, "first"), (12, "twelfth"), (20, "twentieth"), (21, "twenty first"), (100, "one hundredth")] {
+        for (n, words) in
+            [(1, "first"), (12, "twelfth"), (20, "twentieth"), (21, "twenty first"), (100, "one hundredth")]
+        {
             assert_eq!(english_ordinal(n), words);
         }
         for (digits, words) in [

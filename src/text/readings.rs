@@ -10,10 +10,12 @@
 mod codes;
 mod dates;
 mod forced;
+mod fractions;
 mod look;
 mod quantity;
 mod roman;
 mod symbols;
+mod times;
 mod units;
 
 #[cfg(test)]
@@ -33,6 +35,12 @@ const MAX_NUMBER: usize = 64;
 
 /// How far after a number a letter is looked for that tells its language.
 const MAX_CONTEXT: usize = 32;
+
+/// Names that a hyphen and a number follow: 歼-20 is no 歼 below zero.
+const SERIES: [&str; 19] = [
+    "歼", "轰", "运", "直", "强", "东风", "长征", "神舟", "嫦娥", "天舟", "天宫", "红旗", "巨浪", "米格", "苏", "伊尔",
+    "鹰击", "快舟", "风云",
+];
 
 /// Words for a stretch of text, in both languages.
 struct Found {
@@ -86,8 +94,11 @@ pub(super) struct Readings {
     after_number: bool,
     /// Whether it was a date or a time.
     after_moment: bool,
-    /// Whether the last unit is part of a link.
+    /// Whether it ends right here.
+    touching: bool,
+    /// Whether the last unit is part of a link, and the language its marks are read in.
     in_link: bool,
+    link_language: Option<Language>,
     /// The last letter's language, and how many units ago it was; `None` until the line has one.
     letter: Option<(Language, usize)>,
     /// The last letter's language in any line.
@@ -103,10 +114,12 @@ impl Readings {
         *self = Self { log, last, ..Self::default() };
     }
 
-    fn pass(&mut self, unit: &Unit) {
+    /// Goes past a unit. The letters of a unit of measure or a sign are of the language they were spoken in.
+    fn pass(&mut self, unit: &Unit, spoken: Option<Language>) {
         if unit.as_char() == Some('\n') {
             self.letter = None;
         } else if let Some(language) = language_of(unit) {
+            let language = spoken.unwrap_or(language);
             self.letter = Some((language, 0));
             self.last = Some(language);
         }
@@ -159,31 +172,38 @@ impl Readings {
         }
         let currency = !c.is_ascii_alphanumeric() && c != '-' && units::currency_before(look, i)?.is_some();
         let signed = match c {
-            '-' | '+' => look.is_fresh() && !self.is_after_measure(look) && (look.is_digit(i + 1)? || is_point(look, i + 1)? || {
-                units::currency_before(look, i + 1)?.is_some()
-            }),
+            '-' | '+' => {
+                look.is_fresh()
+                    && !self.is_after_measure(look)
+                    && (look.is_digit(i + 1)? || is_point(look, i + 1)? || {
+                        units::currency_before(look, i + 1)?.is_some()
+                    })
+            }
             '.' => look.is_fresh() && look.is_digit(i + 1)?,
             _ => currency,
         };
         if signed && let Some(found) = quantity::quantity(look, true)? {
             return Ok(Some(found));
         }
-        symbols::symbol(look, c, self.after_number, self.after_moment)
+        symbols::symbol(look, c, self.after_number && self.touching, self.after_moment)
     }
 
     /// Whether a quantity has just ended with a unit: what follows is no sign of a number but a dash.
     fn is_after_measure(&self, look: &Look) -> bool {
-        (self.after_number && look.back(1) != Some(' ')) || self.after_moment || look.is_after_unit()
+        let named = SERIES.iter().any(|name| look.before().ends_with(name));
+        (self.after_number && self.touching) || self.after_moment || look.is_after_unit() || named
     }
 
     fn number(&self, look: &Look) -> Seen<Option<Found>> {
         type Rule = fn(&Look) -> Seen<Option<Found>>;
-        const RULES: [Rule; 10] = [
+        const RULES: [Rule; 12] = [
             codes::packed_date,
+            dates::padded,
             dates::date,
             dates::beside_month,
-            dates::time_or_ratio,
-            codes::fraction,
+            times::time_or_ratio,
+            fractions::fraction,
+            fractions::primes,
             dates::ordinal,
             codes::phone,
             codes::told_code,
@@ -203,6 +223,9 @@ impl Readings {
             }
         }
         let mut found = quantity::quantity(look, false)?;
+        if let Some(found) = &mut found {
+            found.name = look.is(found.end, '@')? || look.is_letter(found.end)?;
+        }
         if place && let Some(found) = &mut found {
             found.chinese = found.chinese.replace('两', "二");
         }
@@ -218,14 +241,21 @@ impl Readings {
         if others.is_empty() {
             return Ok(Some(first));
         }
-        if let Some(language) = found.language.or(self.unfinished) {
+        let in_link = if self.in_link && found.link { self.link_language } else { None };
+        if let Some(language) = found.language.or(self.unfinished).or(in_link) {
             return Ok(Some(language));
         }
         if found.chinese_only {
             return Ok(Some(Language::Chinese));
         }
-        if found.name {
-            return Ok(Some(self.language_of_name(look, found.end, first)?));
+        // What the stage before wrote for "No."; 排名No.1 is "number one".
+        if look.before().trim_end().ends_with("number") {
+            return Ok(Some(Language::English));
+        }
+        if found.name
+            && let Some(language) = language_of_name(look, found.end)?
+        {
+            return Ok(Some(language));
         }
         self.around(input, found.end, first).map(Some)
     }
@@ -245,32 +275,36 @@ impl Readings {
         }
         Ok(self.letter.map(|(before, _)| before).or(self.last).unwrap_or(first))
     }
+}
 
-    /// A name in Latin letters is read in the language of the sentence that holds it: 用GPT四o, "the GPT four o".
-    fn language_of_name(&self, look: &Look, end: usize, first: Language) -> Seen<Language> {
-        let mut words = 0;
-        let mut in_word = false;
-        for c in look.before().chars().rev() {
-            if is_han(c) || matches!(c, '，' | '。' | '！' | '？' | '、' | '：' | '（') {
-                if words <= 3 {
-                    return Ok(Language::Chinese);
-                }
-                break;
+/// A name in Latin letters is read in the language of the sentence that holds it: 用GPT四o, "the GPT four o". `None`
+/// where there is no letter about.
+fn language_of_name(look: &Look, end: usize) -> Seen<Option<Language>> {
+    let mut words = 0;
+    let mut in_word = false;
+    for c in look.before().chars().rev() {
+        if is_han(c) || matches!(c, '，' | '。' | '！' | '？' | '、' | '：' | '（' | '；') {
+            if words <= 3 {
+                return Ok(Some(Language::Chinese));
             }
-            let letter = c.is_ascii_alphanumeric();
-            words += usize::from(letter && !in_word);
-            in_word = letter;
+            break;
         }
-        let mut k = end;
-        while k < end + 16 && look.at(k)?.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '@')) {
-            k += 1;
-        }
-        if look.at(look.past_space(k)?)?.is_some_and(is_han) {
-            return Ok(Language::Chinese);
-        }
-        let latin = words > 0 || look.before().chars().any(is_latin) || k > end;
-        Ok(if latin { Language::English } else { self.last.unwrap_or(first) })
+        let letter = c.is_ascii_alphanumeric() || "._-@+/?=&#:".contains(c);
+        words += usize::from(letter && !in_word);
+        in_word = letter;
     }
+    let mut k = end;
+    let mut latin = look.before().chars().any(is_latin);
+    while k < end + 16
+        && let Some(c) = look.at(k)?.filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '@'))
+    {
+        latin |= is_latin(c);
+        k += 1;
+    }
+    if look.at(look.past_space(k)?)?.is_some_and(|c| is_han(c) || matches!(c, '，' | '。' | '、' | '；')) {
+        return Ok(Some(Language::Chinese));
+    }
+    Ok(latin.then_some(Language::English))
 }
 
 fn is_point(look: &Look, k: usize) -> Seen<bool> {
@@ -323,9 +357,10 @@ impl Stage for Readings {
             let c = unit.as_char();
             self.after_number &= !unit.is_word();
             self.after_moment &= c == Some(' ');
+            self.touching = false;
             self.in_link &= c.is_some_and(|c| c.is_ascii_alphanumeric());
             self.unfinished = None;
-            self.pass(&unit);
+            self.pass(&unit, None);
             out.push(unit);
             return Ok(i + 1);
         };
@@ -336,12 +371,16 @@ impl Stage for Readings {
             Language::Chinese => (found.chinese, '，'),
         };
         let is_number = found.kind == ChangeKind::Number;
-        if self.after_number && is_number && self.unfinished.is_none() && !found.link {
+        // i7-13700K: no pause for the hyphen of a name.
+        let in_name = found.link || (found.name && look.back(1) == Some('-'));
+        if self.after_number && is_number && self.unfinished.is_none() && !in_name {
             out.push(Unit::char(pause, unit.start..unit.start));
         }
         self.after_number = is_number;
         self.after_moment = found.moment;
+        self.touching = true;
         self.in_link = found.link;
+        self.link_language = Some(language);
         self.unfinished = found.goes_on.then_some(language);
         self.log.change(context.raw, span.clone(), &words, found.kind);
         // English words stand apart from letters on either side; tidying drops the spaces that are not needed.
@@ -350,7 +389,7 @@ impl Stage for Readings {
         words.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
         ascii(words.chars().next_back()).into_iter().for_each(|space| out.push(space));
         for k in i..end {
-            input.at(k)?.iter().for_each(|unit| self.pass(unit));
+            self.pass(&input.at(k)?.unwrap_or(unit), Some(language));
         }
         Ok(end)
     }

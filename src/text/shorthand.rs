@@ -19,7 +19,7 @@ enum Follow {
 /// Most letters taken for one abbreviation, which bounds the time spent on texts like "a.a.a.a".
 const MAX_INITIALS: usize = 8;
 
-const ABBREVIATIONS: [(&str, &str, Follow); 17] = [
+const ABBREVIATIONS: [(&str, &str, Follow); 27] = [
     ("mr.", "mister", Follow::Word),
     ("mrs.", "missus", Follow::Word),
     ("ms.", "miss", Follow::Word),
@@ -37,6 +37,32 @@ const ABBREVIATIONS: [(&str, &str, Follow); 17] = [
     ("no.", "number", Follow::Number),
     ("fig.", "figure", Follow::Number),
     ("p.", "page", Follow::Number),
+    ("ltd.", "limited", Follow::Any),
+    ("gen.", "general", Follow::Word),
+    ("capt.", "captain", Follow::Word),
+    ("sgt.", "sergeant", Follow::Word),
+    ("mt.", "mount", Follow::Word),
+    ("vol.", "volume", Follow::Number),
+    ("pp.", "pages", Follow::Number),
+    ("ch.", "chapter", Follow::Number),
+    ("sec.", "section", Follow::Number),
+    ("eq.", "equation", Follow::Number),
+];
+
+/// Before a day only, with a full stop or without; a capital tells them from words such as "mar".
+const MONTHS: [(&str, &str); 12] = [
+    ("Jan", "January"),
+    ("Feb", "February"),
+    ("Mar", "March"),
+    ("Apr", "April"),
+    ("Jun", "June"),
+    ("Jul", "July"),
+    ("Aug", "August"),
+    ("Sept", "September"),
+    ("Sep", "September"),
+    ("Oct", "October"),
+    ("Nov", "November"),
+    ("Dec", "December"),
 ];
 
 pub(super) struct Shorthand {
@@ -71,7 +97,10 @@ impl Stage for Shorthand {
             && !input.char_before(i, 1).is_some_and(|c| is_latin(c) || c.is_ascii_digit() || c == '\'');
         let found = match starts_word {
             true => match abbreviation(input, i)? {
-                None => initials(input, i, self.after_name)?,
+                None => match month(input, i)? {
+                    None => initials(input, i, self.after_name)?,
+                    found => found,
+                },
                 found => found,
             },
             false => None,
@@ -105,7 +134,9 @@ type Found = (String, usize, bool);
 fn abbreviation(input: &Window, i: usize) -> Result<Option<Found>, More> {
     for (short, long, follow) in ABBREVIATIONS {
         let end = i + short.len();
-        if !is_written(input, i, short)? || input.char_at(end)?.is_some_and(|c| is_latin(c) || c.is_ascii_digit()) {
+        if !is_written(input, i, short)?
+            || input.char_at(end)?.is_some_and(|c| is_latin(c) || (c.is_ascii_digit() && follow != Follow::Number))
+        {
             continue;
         }
         let next = next_visible(input, end)?;
@@ -117,6 +148,22 @@ fn abbreviation(input: &Window, i: usize) -> Result<Option<Found>, More> {
             Follow::Number => false,
         };
         return Ok(Some((long.to_string(), end, keeps)));
+    }
+    Ok(None)
+}
+
+/// A month's short name at `i` that a day follows. Its long one keeps its capital, by which a month is known.
+fn month(input: &Window, i: usize) -> Result<Option<Found>, More> {
+    for (short, long) in MONTHS {
+        if input.char_at(i)? != short.chars().next() || !is_written(input, i, &short.to_ascii_lowercase())? {
+            continue;
+        }
+        let end = i + short.len();
+        let end = end + usize::from(input.char_at(end)? == Some('.'));
+        let day = |k: usize| Ok(input.char_at(k)?.is_some_and(|c| c.is_ascii_digit()));
+        if input.char_at(end)? == Some(' ') && day(end + 1)? {
+            return Ok(Some((long.to_string(), end, false)));
+        }
     }
     Ok(None)
 }

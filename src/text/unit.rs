@@ -133,12 +133,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Notes that `span` of `raw` is spoken as `to`. Neighbours of one kind become one entry, save for numbers, which
+    /// Notes that `span` of `raw` is spoken as `to`. Neighbours of one kind become one entry, save for words, which
     /// are each their own.
     pub fn change(&mut self, raw: &str, span: Range<usize>, to: &str, kind: ChangeKind) {
         let from = &raw[span.clone()];
+        let apart = matches!(kind, ChangeKind::Number | ChangeKind::Symbol | ChangeKind::Lexicon);
         match self.changes.last_mut() {
-            Some(last) if last.kind == kind && last.span.end == span.start && kind != ChangeKind::Number => {
+            Some(last) if last.kind == kind && last.span.end == span.start && !apart => {
                 last.span.end = span.end;
                 last.from.push_str(from);
                 last.to.push_str(to);

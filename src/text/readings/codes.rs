@@ -5,29 +5,125 @@ use super::quantity::{core, is_packed_date};
 use super::{Found, units};
 use crate::text::Language;
 use crate::text::numbers::{Number, chinese_dialled, chinese_digits, english_digits, english_year};
+use crate::text::unit::{is_han, is_latin};
 
 const PHONE_WORDS: [&str; 24] = [
-    "电话", "電話", "手机", "手機", "号码", "號碼", "传真", "傳真", "热线", "熱線", "致电", "致電", "客服", "拨打", "撥打", "拨", "撥", "呼叫", "座机",
-    "打", "短信发送到", "联系方式", "报警", "来电",
+    "电话",
+    "電話",
+    "手机",
+    "手機",
+    "号码",
+    "號碼",
+    "传真",
+    "傳真",
+    "热线",
+    "熱線",
+    "致电",
+    "致電",
+    "客服",
+    "拨打",
+    "撥打",
+    "拨",
+    "撥",
+    "呼叫",
+    "座机",
+    "打",
+    "短信发送到",
+    "联系方式",
+    "报警",
+    "来电",
 ];
 const ENGLISH_PHONE_WORDS: [&str; 12] =
     ["call", "dial", "phone", "telephone", "tel", "mobile", "fax", "hotline", "ring", "text", "cell", "whatsapp"];
 
-const CODE_WORDS: [&str; 40] = [
-    "编号", "編號", "单号", "單號", "订单号", "訂單號", "卡号", "账号", "帐号", "帳號", "学号", "學號", "工号", "尾号", "房号", "房间", "房間", "房间号",
-    "车次", "航班", "航班号", "邮编", "郵編", "邮政编码", "验证码", "驗證碼", "密码", "密碼", "代码", "编码", "識別碼", "识别码", "激活码", "邀请码", "取件码",
-    "条码", "口令", "微信号", "身份证", "护照",
+const CODE_WORDS: [&str; 42] = [
+    "编号",
+    "編號",
+    "单号",
+    "單號",
+    "订单号",
+    "訂單號",
+    "卡号",
+    "账号",
+    "帐号",
+    "帳號",
+    "学号",
+    "學號",
+    "工号",
+    "尾号",
+    "房号",
+    "房间",
+    "房間",
+    "房间号",
+    "车次",
+    "航班",
+    "航班号",
+    "邮编",
+    "郵編",
+    "邮政编码",
+    "验证码",
+    "驗證碼",
+    "密码",
+    "密碼",
+    "代码",
+    "编码",
+    "識別碼",
+    "识别码",
+    "激活码",
+    "邀请码",
+    "取件码",
+    "条码",
+    "口令",
+    "微信号",
+    "身份证",
+    "护照",
+    "波音",
+    "空客",
 ];
 const ENGLISH_CODE_WORDS: [&str; 24] = [
-    "id", "code", "pin", "invoice", "ticket", "extension", "ext", "zip", "zipcode", "postcode", "serial", "tracking", "passport",
-    "ssn", "room", "flight", "suite", "apartment", "apt", "route", "highway", "password", "passcode", "account",
+    "id",
+    "code",
+    "pin",
+    "invoice",
+    "ticket",
+    "extension",
+    "ext",
+    "zip",
+    "zipcode",
+    "postcode",
+    "serial",
+    "tracking",
+    "passport",
+    "ssn",
+    "room",
+    "flight",
+    "suite",
+    "apartment",
+    "apt",
+    "route",
+    "highway",
+    "password",
+    "passcode",
+    "account",
 ];
 /// Of these, only long ones are names: "order 100 pieces".
 const LONG_CODE_WORDS: [&str; 6] = ["order", "case", "card", "model", "reference", "ref"];
 
 /// Names whose numbers are read digit by digit, besides those in capitals.
-const BRANDS: [&str; 12] =
-    ["Boeing", "Airbus", "Ryzen", "Core", "Radeon", "Snapdragon", "Porsche", "Peugeot", "Cessna", "Nokia", "Xeon", "Quadro"];
+const BRANDS: [&str; 12] = [
+    "Boeing",
+    "Airbus",
+    "Ryzen",
+    "Core",
+    "Radeon",
+    "Snapdragon",
+    "Porsche",
+    "Peugeot",
+    "Cessna",
+    "Nokia",
+    "Xeon",
+    "Quadro",
+];
 
 struct Groups {
     digits: Vec<String>,
@@ -118,7 +214,9 @@ pub(super) fn phone(look: &Look) -> Seen<Option<Found>> {
         let all = groups(look, look.start, &[' ', '-'], 5)?;
         let lens: Vec<usize> = all.digits.iter().map(String::len).collect();
         let total: usize = lens.iter().sum();
-        let form = (lens == [3, 4, 4] && first.starts_with('1')) || lens == [3, 3, 4] || (first.starts_with('0') && total >= 9);
+        let form = (lens == [3, 4, 4] && first.starts_with('1'))
+            || lens == [3, 3, 4]
+            || (first.starts_with('0') && total >= 9);
         let told = told && (7..=13).contains(&total) && lens.len() > 1;
         return Ok(((form || told) && !look.is_letter(all.end)?).then(|| dialled(&all.digits, all.end)));
     }
@@ -138,7 +236,10 @@ pub(super) fn phone(look: &Look) -> Seen<Option<Found>> {
 
 /// 010-65551234, 415-555-2671, 555-1234, 123-45-6789.
 fn hyphened(look: &Look, told: bool) -> Seen<Option<Found>> {
-    let all = groups(look, look.start, &['-'], 6)?;
+    let mut all = groups(look, look.start, &['-'], 6)?;
+    if all.digits.len() == 2 && all.digits[0].starts_with('0') && all.digits[1].len() == 4 && look.is(all.end, ' ')? {
+        all = groups(look, look.start, &['-', ' '], 3)?;
+    }
     let lens: Vec<usize> = all.digits.iter().map(String::len).collect();
     let total: usize = lens.iter().sum();
     if look.is_digit(all.end)? || look.is_letter(all.end)? {
@@ -166,7 +267,24 @@ fn is_emergency(look: &Look, digits: &str, end: usize) -> Seen<bool> {
         return Ok(!is_counted(look, end)?);
     }
     let from = if look.is(end, '是')? { end + 1 } else { look.past_space(end)? };
-    for word in ["火警", "报警", "報警", "急救", "匪警", "热线", "熱線", "电话", "電話", "客服", "救护", "救護", "求助", "指挥中心", "查号", "出警"] {
+    for word in [
+        "火警",
+        "报警",
+        "報警",
+        "急救",
+        "匪警",
+        "热线",
+        "熱線",
+        "电话",
+        "電話",
+        "客服",
+        "救护",
+        "救護",
+        "求助",
+        "指挥中心",
+        "查号",
+        "出警",
+    ] {
         if look.says(from, word)? {
             return Ok(true);
         }
@@ -185,10 +303,14 @@ pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
     let number_word = before.to_ascii_lowercase().ends_with("number");
     let word = last_word(look.before());
     let word = word.as_str();
-    let named = CODE_WORDS.iter().any(|w| before.ends_with(w))
-        || ["号码", "证号", "號碼"].iter().any(|w| before.ends_with(w))
+    // 门牌号1101, but not 3号1000人.
+    let numbered = before.strip_suffix('号').and_then(|b| b.chars().next_back());
+    let numbered = numbered.is_some_and(|c| (is_han(c) || is_latin(c)) && !"一二三四五六七八九十零两几信".contains(c));
+    let told = CODE_WORDS.iter().chain(&["号码", "证号", "號碼"]).any(|w| before.ends_with(w));
+    let named = numbered
+        || told
         || ENGLISH_CODE_WORDS.contains(&word)
-        || (LONG_CODE_WORDS.contains(&word) && (digits.len() >= 5 || number_word))
+        || (LONG_CODE_WORDS.contains(&word) && digits.len() >= 5)
         || number_word
         || (look.back(1) == Some('#') && digits.len() >= 5)
         || before.to_ascii_lowercase().ends_with("qq");
@@ -201,21 +323,22 @@ pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
     }
     if look.at(end)? == Some('-') && look.is_digit(end + 1)? {
         let all = groups(look, look.start, &['-'], 6)?;
-        return Ok(Some(dialled(&all.digits, all.end)));
+        return Ok(Some(Found { name: true, ..dialled(&all.digits, all.end) }));
     }
-    Ok(Some(dialled(&[digits], end)))
+    Ok(Some(Found { name: true, ..dialled(&[digits], end) }))
 }
 
 /// Whether the number at the start continues a name: `A380`, `GPT-4`, not `pre-1990`.
 pub(super) fn is_attached(look: &Look) -> bool {
-    let capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
     match look.back(1) {
         Some('-') => {
-            let before = look.before();
-            let word = before.trim_end_matches('-').rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-            word.chars().any(|c| c.is_ascii_uppercase()) && word.chars().next_back().is_some_and(|c| capital(c) || word.len() > 2)
+            let before = look.before().trim_end_matches('-');
+            let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            let has = |kind: fn(&char) -> bool| word.chars().any(|c| kind(&c));
+            has(char::is_ascii_alphabetic) && (has(char::is_ascii_uppercase) || has(char::is_ascii_digit))
         }
-        Some(c) => crate::text::unit::is_latin(c),
+        Some('_' | '@') => look.back(2).is_some_and(|c| c.is_alphanumeric()),
+        Some(c) => is_latin(c),
         None => false,
     }
 }
@@ -230,13 +353,22 @@ pub(super) fn model(look: &Look) -> Seen<Option<Found>> {
     // B2B, P2P: the letters are English, whatever stands around.
     let capital = |c: Option<char>| c.is_some_and(|c| c.is_ascii_uppercase());
     let between = number.whole == "2" && number.groups.is_empty() && !look.back(2).is_some_and(|c| c.is_alphanumeric());
-    if between && capital(look.back(1)) && matches!(look.at(end)?, Some('B' | 'C' | 'P' | 'O' | 'G' | 'M' | 'D' | 'F' | 'X')) {
+    if between
+        && capital(look.back(1))
+        && matches!(look.at(end)?, Some('B' | 'C' | 'P' | 'O' | 'G' | 'M' | 'D' | 'F' | 'X'))
+    {
         let known = matches!(
             (look.back(1), look.at(end)?),
-            (Some('B' | 'C' | 'D'), Some('B' | 'C' | 'G')) | (Some('P'), Some('P')) | (Some('M'), Some('M')) | (Some('F'), Some('F'))
+            (Some('B' | 'C' | 'D'), Some('B' | 'C' | 'G'))
+                | (Some('P'), Some('P'))
+                | (Some('M'), Some('M'))
+                | (Some('F'), Some('F'))
         ) || (look.back(1) == Some('O') && look.is(end, 'O')?);
         if known && !look.is_letter(end + 1)? {
-            return Ok(Some(Found { language: Some(Language::English), ..Found::number(end, "two".into(), "二".into()) }));
+            return Ok(Some(Found {
+                language: Some(Language::English),
+                ..Found::number(end, "two".into(), "二".into())
+            }));
         }
     }
     number.spelt = number.whole.len() >= 3;
@@ -268,7 +400,8 @@ pub(super) fn named_model(look: &Look) -> Seen<Option<Found>> {
         return Ok(None);
     };
     let digits = core.number.whole;
-    let range = matches!(look.at(core.end)?, Some('-' | '–' | '~' | ':' | '/' | '.' | ',' | '%')) && !look.is(core.end + 1, ' ')?;
+    let range = matches!(look.at(core.end)?, Some('-' | '–' | '~' | ':' | '/' | '.' | ',' | '%'))
+        && !look.is(core.end + 1, ' ')?;
     if digits.len() > 5 || (range && look.is_digit(core.end + 1)?) || is_counted(look, core.end)? {
         return Ok(None);
     }
@@ -280,108 +413,6 @@ pub(super) fn named_model(look: &Look) -> Seen<Option<Found>> {
     }
     found.name = true;
     Ok(Some(found))
-}
-
-/// 1/2, 3/4, 2 1/2; 120/80; 9/11 and 24/7, which are no fractions.
-pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
-    let first = look.digits(look.start, 4)?;
-    let k = look.start + first.len();
-    if first.is_empty() || first.len() > 3 || look.back(1).is_some_and(|c| matches!(c, '/' | '.' | ',')) {
-        return Ok(None);
-    }
-    match look.at(k)? {
-        Some('/' | '⁄') => simple_fraction(look, None, &first, k),
-        Some(' ') if first.len() <= 3 && look.is_digit(k + 1)? => {
-            let top = look.digits(k + 1, 3)?;
-            let slash = k + 1 + top.len();
-            match top.len() <= 2 && look.at(slash)?.is_some_and(|c| matches!(c, '/' | '⁄')) {
-                true => simple_fraction(look, Some(&first), &top, slash),
-                false => Ok(None),
-            }
-        }
-        Some(c) => Ok(vulgar(c).map(|(top, bottom)| {
-            let whole = Number::new(&first);
-            let words = format!("{} and {}", whole.english(), english_fraction(top, bottom));
-            Found::number(k + 1, words, format!("{}又{}", whole.chinese(false), chinese_fraction(top, bottom)))
-        })),
-        None => Ok(None),
-    }
-}
-
-fn simple_fraction(look: &Look, whole: Option<&str>, top: &str, slash: usize) -> Seen<Option<Found>> {
-    let bottom = look.digits(slash + 1, 5)?;
-    let end = slash + 1 + bottom.len();
-    let joined = matches!(look.at(end)?, Some('/' | '.' | '-' | ',')) && look.is_digit(end + 1)?;
-    let idle = |d: &str| d.starts_with('0');
-    if bottom.is_empty() || bottom.len() > 4 || joined || idle(&bottom) || idle(top) && top.len() > 1 || look.is_letter(end)? {
-        return Ok(None);
-    }
-    if look.is(look.past_space(end)?, '=')? {
-        return Ok(None);
-    }
-    let (top, bottom): (u64, u64) = (top.parse().unwrap_or(0), bottom.parse().unwrap_or(1));
-    let words = |en: String, zh: String| Ok(Some(Found::number(end, en, zh)));
-    let cardinal = |n: u64| Number::new(&n.to_string());
-    if let Some(whole) = whole {
-        if top >= bottom {
-            return Ok(None);
-        }
-        let whole = Number::new(whole);
-        let english = format!("{} and {}", whole.english(), english_fraction(top, bottom));
-        return words(english, format!("{}又{}", whole.chinese(false), chinese_fraction(top, bottom)));
-    }
-    match (top, bottom) {
-        (9, 11) => words("nine eleven".into(), "九一一".into()),
-        (24, 7) => words("twenty four seven".into(), "二十四，七".into()),
-        _ if top > bottom && bottom > 20 => words(
-            format!("{} over {}", cardinal(top).english(), cardinal(bottom).english()),
-            format!("{}比{}", cardinal(top).chinese(false), cardinal(bottom).chinese(false)),
-        ),
-        _ => words(english_fraction(top, bottom), chinese_fraction(top, bottom)),
-    }
-}
-
-pub(super) fn english_fraction(top: u64, bottom: u64) -> String {
-    use crate::text::numbers::{english_cardinal, english_ordinal};
-    let head = english_cardinal(top);
-    let plural = if top == 1 { "" } else { "s" };
-    match bottom {
-        2 if top == 1 => "one half".to_string(),
-        2 => format!("{head} halves"),
-        4 => format!("{head} quarter{plural}"),
-        3..=20 | 30 | 40 | 50 | 60 | 100 | 1000 => format!("{head} {}{plural}", english_ordinal(bottom)),
-        _ => format!("{head} over {}", english_cardinal(bottom)),
-    }
-}
-
-pub(super) fn chinese_fraction(top: u64, bottom: u64) -> String {
-    use crate::text::numbers::chinese_cardinal;
-    format!("{}分之{}", chinese_cardinal(bottom), chinese_cardinal(top))
-}
-
-/// ½ as 1 and 2.
-pub(super) fn vulgar(c: char) -> Option<(u64, u64)> {
-    Some(match c {
-        '½' => (1, 2),
-        '⅓' => (1, 3),
-        '⅔' => (2, 3),
-        '¼' => (1, 4),
-        '¾' => (3, 4),
-        '⅕' => (1, 5),
-        '⅖' => (2, 5),
-        '⅗' => (3, 5),
-        '⅘' => (4, 5),
-        '⅙' => (1, 6),
-        '⅚' => (5, 6),
-        '⅐' => (1, 7),
-        '⅛' => (1, 8),
-        '⅜' => (3, 8),
-        '⅝' => (5, 8),
-        '⅞' => (7, 8),
-        '⅑' => (1, 9),
-        '⅒' => (1, 10),
-        _ => return None,
-    })
 }
 
 /// Whether these digits are a date without dashes.

@@ -1,11 +1,10 @@
-//! Dates, years, clock times, and the ratios and scores that look like them.
+//! Dates, years, and ordinals.
 
 use super::look::{Look, Seen, bare, last_word};
 use super::quantity::core;
 use super::{Found, units};
 use crate::text::numbers::{
-    Number, chinese_cardinal, chinese_digits, english_cardinal, english_decade, english_digits, english_ordinal,
-    english_year,
+    chinese_cardinal, chinese_digits, english_cardinal, english_decade, english_digits, english_ordinal, english_year,
 };
 
 pub(super) const MONTHS: [&str; 12] = [
@@ -161,6 +160,17 @@ pub(super) fn forced_date(look: &Look) -> Seen<Option<Found>> {
     Ok(date.map(|d| d.found(k)))
 }
 
+/// The 04 and 05 of 2024年04月05日.
+pub(super) fn padded(look: &Look) -> Seen<Option<Found>> {
+    let digits = look.digits(look.start, 3)?;
+    let value: u64 = digits.parse().unwrap_or(0);
+    if digits.len() != 2 || !digits.starts_with('0') || value == 0 {
+        return Ok(None);
+    }
+    let named = look.at(look.start + 2)?.is_some_and(|c| "月日号號时時点點".contains(c));
+    Ok(named.then(|| Found::number(look.start + 2, english_cardinal(value), chinese_cardinal(value))))
+}
+
 /// Days and years beside an English month: "April 15, 2024", "15 April".
 pub(super) fn beside_month(look: &Look) -> Seen<Option<Found>> {
     let digits = look.digits(look.start, 5)?;
@@ -185,9 +195,10 @@ pub(super) fn beside_month(look: &Look) -> Seen<Option<Found>> {
         let (mut english, mut chinese, mut end) = (english_ordinal(value), format!("{}日", chinese_cardinal(value)), k);
         let last = look.digits(k + 1, 3)?;
         if look.at(k)?.is_some_and(|c| matches!(c, '-' | '–')) && matches!(last.len(), 1 | 2) {
+            let after = k + 1 + last.len();
             let last: u64 = last.parse().unwrap_or(0);
-            if (value + 1..=31).contains(&last) && !look.is_letter(k + 3)? {
-                end = k + 1 + if last > 9 { 2 } else { 1 };
+            if (value + 1..=31).contains(&last) && !look.is_letter(after)? {
+                end = after;
                 english.push_str(&format!(" to {}", english_ordinal(last)));
                 chinese.push_str(&format!("到{}日", chinese_cardinal(last)));
             }
@@ -229,9 +240,10 @@ fn month_before(text: &str) -> Option<usize> {
 }
 
 const ERAS: [&str; 47] = [
-    "民国", "民國", "昭和", "平成", "令和", "明治", "大正", "康熙", "乾隆", "雍正", "嘉庆", "嘉慶", "道光", "咸丰", "咸豐", "同治", "光绪", "光緒", "宣统",
-    "宣統", "顺治", "順治", "洪武", "永乐", "永樂", "万历", "萬曆", "崇祯", "崇禎", "嘉靖", "正德", "弘治", "成化", "宣德", "天启", "贞观", "貞觀", "开元",
-    "開元", "天宝", "天寶", "建安", "建武", "元和", "熙宁", "靖康", "隆庆",
+    "民国", "民國", "昭和", "平成", "令和", "明治", "大正", "康熙", "乾隆", "雍正", "嘉庆", "嘉慶", "道光", "咸丰",
+    "咸豐", "同治", "光绪", "光緒", "宣统", "宣統", "顺治", "順治", "洪武", "永乐", "永樂", "万历", "萬曆", "崇祯",
+    "崇禎", "嘉靖", "正德", "弘治", "成化", "宣德", "天启", "贞观", "貞觀", "开元", "開元", "天宝", "天寶", "建安",
+    "建武", "元和", "熙宁", "靖康", "隆庆",
 ];
 
 /// A year before 年, and English years: 1990s, "in 1984", a bare 2024.
@@ -250,11 +262,15 @@ pub(super) fn year(look: &Look) -> Seen<Option<Found>> {
     };
     if let Some(end) = decade
         && digits.len() != 3
-        && value % 10 == 0
+        && value.is_multiple_of(10)
         && (value >= 1000 || digits != "00")
         && !look.is_letter(end)?
     {
-        let chinese = if digits.len() == 2 { format!("{}秒", chinese_cardinal(value)) } else { format!("{}年代", chinese_digits(&digits)) };
+        let chinese = if digits.len() == 2 {
+            format!("{}秒", chinese_cardinal(value))
+        } else {
+            format!("{}年代", chinese_digits(&digits))
+        };
         return Ok(Some(Found::number(end, english_decade(&digits), chinese)));
     }
     let before = bare(look.before());
@@ -271,18 +287,41 @@ pub(super) fn year(look: &Look) -> Seen<Option<Found>> {
     if joined || follows.is_some_and(|c| matches!(c, '%' | '‰' | '°' | '℃' | '万' | '亿' | '+' | '=' | '×')) {
         return Ok(None);
     }
-    if units::suffix(look, k)?.is_some() || units::counted(look, k)? || is_amount(look.before()) {
+    let second = follows_year(look.before());
+    if units::suffix(look, k)?.is_some() || units::counted(look, k)? || (is_amount(look.before()) && !second) {
         return Ok(None);
     }
     if look.counts_nouns(k)? {
         return Ok(None);
     }
-    let told = matches!(
-        last_word(look.before()).as_str(),
-        "in" | "since" | "until" | "till" | "during" | "year" | "before" | "after" | "circa" | "early" | "late" | "spring"
-            | "summer" | "autumn" | "fall" | "winter" | "from"
-    );
+    let told = second
+        || matches!(
+            last_word(look.before()).as_str(),
+            "in" | "since"
+                | "until"
+                | "till"
+                | "during"
+                | "year"
+                | "before"
+                | "after"
+                | "circa"
+                | "early"
+                | "late"
+                | "spring"
+                | "summer"
+                | "autumn"
+                | "fall"
+                | "winter"
+                | "from"
+        );
     Ok((value >= 1900 || told).then(found))
+}
+
+/// "from 1914 to" is followed by a year.
+fn follows_year(before: &str) -> bool {
+    let mut words = before.split_whitespace().rev();
+    let joins = matches!(words.next(), Some("to" | "and" | "or" | "through" | "until"));
+    joins && words.next().is_some_and(is_year)
 }
 
 /// Whether the digits before 年 are a year's name, and not how many.
@@ -293,7 +332,7 @@ fn chinese_year(digits: &str, value: u64, before: &str, next: Option<char>, look
     let christian = before.ends_with("公元") || before.ends_with("公元前") || before.ends_with("西元");
     Ok(match digits.len() {
         4 => {
-            let round = value % 1000 == 0 && value != 2000;
+            let round = value.is_multiple_of(1000) && value != 2000;
             (1000..3000).contains(&value) && !round && !(is_amount(before) && next == Some('的'))
         }
         3 => christian,
@@ -309,169 +348,34 @@ fn chinese_year(digits: &str, value: u64, before: &str, next: Option<char>, look
 
 /// Whether what stands before a number says that it is an amount.
 fn is_amount(before: &str) -> bool {
-    const AMOUNTS: &str = "价價元费費售卖賣共约約达達有近超过過了满滿额額量总總计計高低仅僅只逾破数數长長每第余";
+    const AMOUNTS: &str = "价格價元费費售卖賣共约約达達有近超过過了满滿额額量总總计計高低仅僅只逾破数數长長每第余";
     let text = bare(before);
     let word = last_word(text);
     text.chars().next_back().is_some_and(|c| AMOUNTS.contains(c))
         || matches!(
             word.as_str(),
-            "than" | "about" | "over" | "under" | "nearly" | "some" | "exactly" | "almost" | "cost" | "costs" | "total"
-                | "least" | "most" | "only" | "to" | "around" | "approximately" | "has" | "have" | "had" | "with"
+            "than"
+                | "about"
+                | "over"
+                | "under"
+                | "nearly"
+                | "some"
+                | "exactly"
+                | "almost"
+                | "cost"
+                | "costs"
+                | "total"
+                | "least"
+                | "most"
+                | "only"
+                | "to"
+                | "around"
+                | "approximately"
+                | "has"
+                | "have"
+                | "had"
+                | "with"
         )
-}
-
-/// 15:30, 3:00 pm, 10:30:15; else the ratio or score 3:2, 1:1.5, 1:2:3.
-pub(super) fn time_or_ratio(look: &Look) -> Seen<Option<Found>> {
-    let hour = look.digits(look.start, 5)?;
-    let mut k = look.start + hour.len();
-    if hour.is_empty() || hour.len() > 4 {
-        return Ok(None);
-    }
-    if look.at(k)?.is_some_and(|c| matches!(c, 'a' | 'A' | 'p' | 'P' | ' ')) && hour.len() <= 2 {
-        // "3pm"; a bare hour is a time only with its half of the day.
-        return Ok(half_of_day(look, k)?.and_then(|half| time(&hour, &[], Some(half.0), half.1)));
-    }
-    let Some(colon) = look.at(k)?.filter(|c| matches!(c, ':' | '：' | '∶')) else {
-        return Ok(None);
-    };
-    if look.back(1).is_some_and(|c| matches!(c, ':' | '：')) && look.back(2).is_some_and(|c| c.is_ascii_digit()) {
-        return Ok(None);
-    }
-    let minutes = look.digits(k + 1, 5)?;
-    let sixty = |d: &str| d.len() == 2 && d < "60";
-    let hours = hour.len() <= 2 && hour.parse::<u32>().is_ok_and(|h| h <= 24);
-    if hours && sixty(&minutes) && !ratio_told(look, k + 1 + minutes.len())? {
-        k += 1 + minutes.len();
-        let mut rest = vec![minutes];
-        let seconds = look.digits(k + 1, 3)?;
-        if look.is(k, colon)? && sixty(&seconds) {
-            k += 1 + seconds.len();
-            rest.push(seconds);
-        }
-        let half = half_of_day(look, k)?;
-        let end = half.map_or(k, |h| h.1);
-        return Ok(time(&hour, &rest, half.map(|h| h.0), end));
-    }
-    ratio(look, colon)
-}
-
-fn ratio(look: &Look, colon: char) -> Seen<Option<Found>> {
-    let mut parts: Vec<Number> = Vec::new();
-    let mut end = look.start;
-    while parts.len() < 4 {
-        let at = if parts.is_empty() { end } else { end + 1 };
-        let Some(part) = core(look, at, false)?.filter(|c| c.number.groups.len() <= 1 && !c.goes_on) else { break };
-        parts.push(part.number);
-        end = part.end;
-        if !(look.is(end, colon)? && look.is_digit(end + 1)?) {
-            break;
-        }
-    }
-    // 步骤1：2个 is a heading with what it says.
-    let heading = colon == '：' && (units::counted(look, end)? || look.is(end, '年')?);
-    let large = parts.iter().filter(|p| p.whole.len() >= 4).count() > 1;
-    if parts.len() < 2 || heading || large || look.is_letter(end)? {
-        return Ok(None);
-    }
-    let join = |words: Vec<String>, between: &str| words.join(between);
-    let english = join(parts.iter().map(Number::english).collect(), " to ");
-    let chinese = join(parts.iter().map(|n| n.chinese(false)).collect(), "比");
-    Ok(Some(Found::number(end, english, chinese)))
-}
-
-/// Whether words around a 3:20 say that it is no time.
-fn ratio_told(look: &Look, after: usize) -> Seen<bool> {
-    const BEFORE: [&str; 18] = [
-        "比分", "比例", "比率", "比值", "配比", "赔率", "大胜", "战胜", "击败", "得分", "领先", "落后", "比例尺", "ratio", "score", "scale", "odds", "lead",
-    ];
-    let before = look.before();
-    let nearby: String = before.chars().rev().take(9).collect::<Vec<_>>().into_iter().rev().collect();
-    let nearby = nearby.to_lowercase();
-    if BEFORE.iter().any(|word| nearby.contains(word)) || bare(before).ends_with('以') {
-        return Ok(true);
-    }
-    for word in ["战胜", "击败", "大胜", "领先", "战平", "获胜", "取胜", "的比", "的比例", "不敌", "惜败", "逆转"] {
-        if look.says(after, word)? {
-            return Ok(true);
-        }
-    }
-    Ok(look.is(after, ' ')? && look.word_of(after + 1, &["ratio", "scale", "odds", "lead", "win", "victory"])?.is_some())
-}
-
-/// "am", "p.m.", "p m" at `k` or behind a space: whether it is the afternoon, and where it ends.
-fn half_of_day(look: &Look, k: usize) -> Seen<Option<(bool, usize)>> {
-    let k = look.past_space(k)?;
-    let Some(first) = look.at(k)?.filter(|c| matches!(c, 'a' | 'A' | 'p' | 'P')) else {
-        return Ok(None);
-    };
-    // The stage before this one leaves "p.m." as "p m".
-    let m = look.past_space(k + 1)?;
-    let is_m = look.at(m)?.is_some_and(|c| matches!(c, 'm' | 'M'));
-    if !is_m || look.is_letter(m + 1)? || look.is_digit(m + 1)? {
-        return Ok(None);
-    }
-    Ok(Some((first.eq_ignore_ascii_case(&'p'), m + 1)))
-}
-
-fn time(hour: &str, rest: &[String], afternoon: Option<bool>, end: usize) -> Option<Found> {
-    let hour: u64 = hour.parse().ok().filter(|h| *h <= 24)?;
-    let low = |d: &String| d.parse::<u64>().unwrap_or(0);
-    let small = |d: &String| match low(d) {
-        0 => "hundred".to_string(),
-        n @ 1..=9 => format!("oh {}", english_cardinal(n)),
-        n => english_cardinal(n),
-    };
-    let mut english = english_cardinal(hour);
-    let mut chinese = if hour == 2 { "两点".to_string() } else { format!("{}点", chinese_cardinal(hour)) };
-    if let Some(minutes) = rest.first() {
-        let seconds = rest.get(1);
-        match (low(minutes), seconds) {
-            (0, None) if afternoon.is_some() => {}
-            (0, None) if (1..=12).contains(&hour) => english.push_str(" o'clock"),
-            (0, Some(_)) => english.push_str(" zero"),
-            _ => english.push_str(&format!(" {}", small(minutes))),
-        }
-        let padded = |d: &String| match low(d) {
-            n @ 1..=9 => format!("零{}", chinese_cardinal(n)),
-            n => chinese_cardinal(n),
-        };
-        if low(minutes) > 0 || seconds.is_some() {
-            chinese.push_str(&format!("{}分", padded(minutes)));
-        }
-        if let Some(seconds) = seconds {
-            english.push_str(&format!(" and {} second{}", english_cardinal(low(seconds)), if low(seconds) == 1 { "" } else { "s" }));
-            chinese.push_str(&format!("{}秒", padded(seconds)));
-        }
-    }
-    if let Some(afternoon) = afternoon {
-        english.push_str(if afternoon { " p m" } else { " a m" });
-        chinese.insert_str(0, if afternoon { "下午" } else { "上午" });
-    }
-    Some(Found { moment: true, ..Found::number(end, english, chinese) })
-}
-
-/// The time in the digits at the look's start, whatever else they could be: 15:30, 3:5, 1530.
-pub(super) fn forced_time(look: &Look) -> Seen<Option<Found>> {
-    let first = look.digits(look.start, 5)?;
-    let mut k = look.start + first.len();
-    let mut rest = Vec::new();
-    let hour = match first.len() {
-        3 | 4 => {
-            rest.push(first[first.len() - 2..].to_string());
-            first[..first.len() - 2].to_string()
-        }
-        _ => first,
-    };
-    while rest.len() < 2 && look.at(k)?.is_some_and(|c| matches!(c, ':' | '：')) {
-        let part = look.digits(k + 1, 3)?;
-        if part.is_empty() || part.len() > 2 {
-            break;
-        }
-        k += 1 + part.len();
-        rest.push(part);
-    }
-    let half = half_of_day(look, k)?;
-    Ok(time(&hour, &rest, half.map(|h| h.0), half.map_or(k, |h| h.1)))
 }
 
 /// 1st, 22nd, 3rd, 11th.

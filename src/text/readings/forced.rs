@@ -1,7 +1,7 @@
 //! Readings that the writer asks for by name.
 
 use super::look::{Look, Seen};
-use super::{Found, codes, dates, quantity, symbols};
+use super::{Found, dates, fractions, quantity, symbols, times};
 use crate::text::numbers::{
     Number, chinese_cardinal, chinese_dialled, chinese_digits, english_digits, english_ordinal, english_year,
 };
@@ -43,7 +43,7 @@ pub(super) fn reading(look: &Look, c: char, hint: Reading) -> Seen<Option<Found>
             value.map(|n| Found::number(end + suffix, english_ordinal(n), format!("{place}{}", chinese_cardinal(n))))
         }
         Reading::Date => dates::forced_date(look)?,
-        Reading::Time => dates::forced_time(look)?,
+        Reading::Time => times::forced_time(look)?,
         Reading::Fraction => forced_fraction(look, &digits, end)?,
         _ => None,
     })
@@ -56,12 +56,12 @@ fn without_zeros(digits: &str) -> String {
 
 fn forced_fraction(look: &Look, top: &str, slash: usize) -> Seen<Option<Found>> {
     if !look.at(slash)?.is_some_and(|c| matches!(c, '/' | '⁄')) {
-        return codes::fraction(look);
+        return fractions::fraction(look);
     }
     let bottom = look.digits(slash + 1, 16)?;
     let both = top.parse::<u64>().ok().zip(bottom.parse::<u64>().ok());
     Ok(both.map(|(top, below)| {
-        let (english, chinese) = (codes::english_fraction(top, below), codes::chinese_fraction(top, below));
+        let (english, chinese) = (fractions::english_fraction(top, below), fractions::chinese_fraction(top, below));
         Found::number(slash + 1 + bottom.len(), english, chinese)
     }))
 }
@@ -69,19 +69,18 @@ fn forced_fraction(look: &Look, top: &str, slash: usize) -> Seen<Option<Found>> 
 /// Letters and digits by themselves, and the marks between by their names.
 fn spelt(look: &Look, c: char) -> Seen<Option<Found>> {
     let end = look.start + 1;
-    if c.is_ascii_digit() {
+    let found = if c.is_ascii_digit() {
         let digits = look.digits(look.start, 64)?;
-        return Ok(Some(Found::number(
-            look.start + digits.len(),
-            english_digits(&digits),
-            chinese_digits(&digits),
-        )));
-    }
-    if is_han(c) || c.is_whitespace() {
+        Found::number(look.start + digits.len(), english_digits(&digits), chinese_digits(&digits))
+    } else if is_han(c) || c.is_whitespace() {
         return Ok(None);
-    }
-    if c.is_alphabetic() {
-        return Ok(Some(Found::symbol(end, c.to_string(), c.to_string())));
-    }
-    Ok(symbols::mark_name(c).map(|(english, chinese)| Found::symbol(end, english.to_string(), chinese.to_string())))
+    } else if c.is_alphabetic() {
+        Found::symbol(end, c.to_string(), c.to_string())
+    } else {
+        match symbols::mark_name(c) {
+            Some((english, chinese)) => Found::symbol(end, english.to_string(), chinese.to_string()),
+            None => return Ok(None),
+        }
+    };
+    Ok(Some(Found { name: true, ..found }))
 }

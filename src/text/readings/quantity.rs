@@ -48,7 +48,8 @@ pub(super) fn core(look: &Look, at: usize, continued: bool) -> Seen<Option<Core>
         number.groups.push(group);
     }
     let goes_on = k >= stop && (look.is_digit(k)? || pointed(k)?);
-    number.spelt = continued;
+    // 192.168.1.1 is no quantity.
+    number.spelt = continued || number.groups.len() >= 3;
     Ok(Some(Core { number, end: k, grouped, goes_on }))
 }
 
@@ -88,7 +89,8 @@ fn operand(look: &Look, at: usize, signs: bool) -> Seen<Option<Operand>> {
     if core.goes_on || core.number.groups.len() > 1 {
         // The rest of a long number, and versions, have no unit.
     } else if currency.is_some() {
-        scale = units::scale(look, end)?;
+        // Digits that are spelt out have no scale.
+        scale = if core.number.shifted(0).is_some() { units::scale(look, end)? } else { None };
         end = scale.as_ref().map_or(end, |s| s.end);
     } else {
         suffix = units::suffix(look, end)?;
@@ -121,23 +123,32 @@ pub(super) fn quantity(look: &Look, signs: bool) -> Seen<Option<Found>> {
     };
     let between = if first.core.goes_on { None } else { range_sign(look, &first)? };
     if let Some((_, from)) = between
-        && let Some(second) = operand(look, from, look.is(from, '-')? && first.suffix.is_none())?
+        && let Some(second) = operand(look, from, look.is(from, '-')?)?
         && is_range(look, &first, &second, between.map(|b| b.0))?
     {
         return range(look, first, second).map(Some);
     }
     let counted = first.suffix.is_none() && first.currency.is_none() && units::counted(look, first.end)?;
     let digits = first.core.number.whole.len();
+    if digits >= 3
+        && look.is_letter(first.end)?
+        && first.suffix.is_none()
+        && first.currency.is_none()
+        && !first.core.grouped
+    {
+        // The 1080 of 1080p, the 802.11 of 802.11ax.
+        first.core.number.spelt = true;
+    }
     let plain = !first.core.grouped && first.core.number.groups.is_empty() && first.currency.is_none();
     if plain && first.suffix.is_none() && !counted {
-        // No quantity: something to dial or to look up, a date without its dashes, the 1080 of 1080p.
-        let named = digits >= 3 && look.is_letter(first.end)?;
-        first.core.number.spelt = digits >= SPELT_FROM || named || is_packed_date(&first.core.number.whole);
+        // No quantity: something to dial or to look up, or a date without its dashes.
+        first.core.number.spelt |= digits >= SPELT_FROM || is_packed_date(&first.core.number.whole);
     }
     let mut found = Found::number(first.end, english(&first), chinese(&first, units::counts(look, first.end)?));
     found.goes_on = first.core.goes_on;
     found.chinese_only = first.scale.as_ref().is_some_and(|s| s.chinese.is_some());
-    if first.currency.is_some_and(|c| c.chinese == "元") && look.at(found.end)?.is_some_and(|c| "元块圆".contains(c)) {
+    if first.currency.is_some_and(|c| c.chinese == "元") && look.at(found.end)?.is_some_and(|c| "元块圆".contains(c))
+    {
         found.chinese = found.chinese.trim_end_matches('元').to_string();
     }
     Ok(Some(found))
@@ -158,7 +169,8 @@ fn range_sign(look: &Look, first: &Operand) -> Seen<Option<(char, usize)>> {
         return Ok(None);
     }
     let k = look.past_space(first.end)?;
-    let Some(c) = look.at(k)?.filter(|c| matches!(c, '-' | '–' | '—' | '~' | '～' | '〜' | '∼' | '至' | '到')) else {
+    let Some(c) = look.at(k)?.filter(|c| matches!(c, '-' | '–' | '—' | '~' | '～' | '〜' | '∼' | '至' | '到'))
+    else {
         return Ok(None);
     };
     let next = look.past_space(k + 1)?;
@@ -183,7 +195,8 @@ fn is_range(look: &Look, first: &Operand, second: &Operand, sign: Option<char>) 
     if dash || (second.suffix.is_none() && second.currency.is_none() && look.is_letter(second.end)?) {
         return Ok(false);
     }
-    if look.back(1).is_some_and(|c| matches!(c, '-' | '/' | '–')) && look.back(2).is_some_and(|c| c.is_alphanumeric()) {
+    if look.back(1).is_some_and(|c| matches!(c, '-' | '/' | '–')) && look.back(2).is_some_and(|c| c.is_alphanumeric())
+    {
         return Ok(false);
     }
     let joined = !first.core.grouped && !second.core.grouped && a.groups.is_empty() && b.groups.is_empty();
@@ -216,12 +229,13 @@ fn range(look: &Look, mut first: Operand, mut second: Operand) -> Seen<Found> {
             let (one, two) = (first.core.number.english(), english(&second));
             let left = match share {
                 true => chinese(&first, true),
+                // Said once, the word for "below zero" would seem to be meant for both.
                 false => match (suffix.kind, first.core.number.negative) {
+                    (Kind::Degrees, true) if !second.core.number.negative => chinese(&first, true),
                     (Kind::Degrees, true) => chinese(&first, true).replacen(&suffix.chinese, "", 1),
                     _ => first.core.number.chinese(suffix.kind != Kind::Degrees),
                 },
             };
-            // A temperature above zero after one below.
             let right = chinese(&second, true);
             return Ok(Found::number(end, format!("{one} to {two}"), format!("{left}到{right}")));
         }
@@ -241,8 +255,11 @@ fn range(look: &Look, mut first: Operand, mut second: Operand) -> Seen<Found> {
             Some(ref scale) => scaled_english(&first.core.number, scale),
             None => first.core.number.english(),
         };
-        let mut found =
-            Found::number(second.end, format!("{one} to {}", english(&second)), format!("{left}到{}", chinese(&second, true)));
+        let mut found = Found::number(
+            second.end,
+            format!("{one} to {}", english(&second)),
+            format!("{left}到{}", chinese(&second, true)),
+        );
         found.chinese_only = second.scale.as_ref().is_some_and(|s| s.chinese.is_some());
         return Ok(found);
     }
@@ -325,18 +342,15 @@ fn chinese(o: &Operand, counts: bool) -> String {
         let Some(scale) = &o.scale else {
             return format!("{plus}{}{}", number.chinese(true), currency.chinese);
         };
-        let (places, near, far) = match scale.english {
-            "million" => (2, "万", "百万"),
-            "billion" => (1, "亿", "十亿"),
-            "trillion" => (0, "万亿", "万亿"),
-            _ => (3, "", "千"),
+        let (places, word) = match (scale.chinese, scale.english) {
+            (Some(word), _) => (0, word),
+            (None, "million") => (2, "万"),
+            (None, "billion") => (1, "亿"),
+            (None, "trillion") => (0, "万亿"),
+            (None, _) => (3, ""),
         };
-        let (number, scale) = match (scale.chinese, number.shifted(places)) {
-            (Some(word), _) => (number.clone(), word),
-            (None, Some(shifted)) => (shifted, near),
-            (None, None) => (number.clone(), far),
-        };
-        return format!("{plus}{}{scale}{}", number.chinese(true), currency.chinese);
+        let number = number.shifted(places).unwrap_or_else(|| number.clone());
+        return format!("{plus}{}{word}{}", number.chinese(true), currency.chinese);
     }
     let Some(suffix) = &o.suffix else {
         return format!("{plus}{}", number.chinese(counts));

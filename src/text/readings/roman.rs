@@ -1,20 +1,51 @@
 //! Roman numerals, where what stands around makes clear that they are some.
 
-use super::look::{Look, Seen};
 use super::Found;
+use super::look::{Look, Seen};
 use crate::text::numbers::{chinese_cardinal, english_cardinal, english_ordinal};
 
 /// Words a Roman numeral of any length follows.
 const HEADINGS: [&str; 24] = [
-    "chapter", "part", "section", "volume", "act", "scene", "book", "phase", "type", "stage", "class", "article", "war", "title",
-    "level", "grade", "figure", "table", "appendix", "episode", "bowl", "category", "vol", "mark",
+    "chapter", "part", "section", "volume", "act", "scene", "book", "phase", "type", "stage", "class", "article",
+    "war", "title", "level", "grade", "figure", "table", "appendix", "episode", "bowl", "category", "vol", "mark",
 ];
 
 /// Rulers and popes, whose numerals are ordinals.
 const RULERS: [&str; 34] = [
-    "louis", "henry", "elizabeth", "charles", "george", "william", "james", "edward", "richard", "mary", "paul", "benedict",
-    "napoleon", "francis", "philip", "peter", "catherine", "alexander", "frederick", "nicholas", "pius", "leo", "gregory",
-    "innocent", "urban", "clement", "ramses", "xerxes", "darius", "ptolemy", "otto", "wilhelm", "harald", "felipe",
+    "louis",
+    "henry",
+    "elizabeth",
+    "charles",
+    "george",
+    "william",
+    "james",
+    "edward",
+    "richard",
+    "mary",
+    "paul",
+    "benedict",
+    "napoleon",
+    "francis",
+    "philip",
+    "peter",
+    "catherine",
+    "alexander",
+    "frederick",
+    "nicholas",
+    "pius",
+    "leo",
+    "gregory",
+    "innocent",
+    "urban",
+    "clement",
+    "ramses",
+    "xerxes",
+    "darius",
+    "ptolemy",
+    "otto",
+    "wilhelm",
+    "harald",
+    "felipe",
 ];
 
 /// Chinese words a Roman numeral stands before.
@@ -25,8 +56,19 @@ const MAX_LETTERS: usize = 8;
 /// The value of `numeral`, if it is written as it should be.
 fn value(numeral: &str) -> Option<u64> {
     const PARTS: [(&str, u64); 13] = [
-        ("M", 1000), ("CM", 900), ("D", 500), ("CD", 400), ("C", 100), ("XC", 90), ("L", 50), ("XL", 40), ("X", 10), ("IX", 9),
-        ("V", 5), ("IV", 4), ("I", 1),
+        ("M", 1000),
+        ("CM", 900),
+        ("D", 500),
+        ("CD", 400),
+        ("C", 100),
+        ("XC", 90),
+        ("L", 50),
+        ("XL", 40),
+        ("X", 10),
+        ("IX", 9),
+        ("V", 5),
+        ("IV", 4),
+        ("I", 1),
     ];
     let (mut rest, mut total) = (numeral, 0);
     for (part, worth) in PARTS {
@@ -46,7 +88,10 @@ pub(super) fn roman(look: &Look) -> Seen<Option<Found>> {
     if !look.at(look.start)?.is_some_and(|c| matches!(c, 'I' | 'V' | 'X' | 'L' | 'C' | 'M')) {
         return Ok(None);
     }
-    if look.back(1).is_some_and(|c| c.is_alphanumeric() && !crate::text::unit::is_han(c) || matches!(c, '\'' | '-' | '.')) {
+    if look
+        .back(1)
+        .is_some_and(|c| c.is_alphanumeric() && !crate::text::unit::is_han(c) || matches!(c, '\'' | '-' | '.'))
+    {
         return Ok(None);
     }
     let mut numeral = String::new();
@@ -89,14 +134,32 @@ pub(super) fn roman(look: &Look) -> Seen<Option<Found>> {
         return Ok(found(format!("the {}", english_ordinal(value))));
     }
     // Rocky IV, Windows XP: two letters at least, small, and behind a name.
-    Ok(if capital && common && numeral.len() >= 2 && word.len() >= 3 && value < 40 { found(english_cardinal(value)) } else { None })
+    Ok(if capital && common && numeral.len() >= 2 && word.len() >= 3 && value < 40 {
+        found(english_cardinal(value))
+    } else {
+        None
+    })
 }
 
 /// 路易, 亨利 and others that 世 or a numeral follows.
 fn is_ruler(before: &str) -> bool {
-    ["路易", "亨利", "伊丽莎白", "查理", "查尔斯", "乔治", "威廉", "詹姆斯", "爱德华", "理查", "拿破仑", "腓力", "尼古拉"]
-        .iter()
-        .any(|name| before.ends_with(name))
+    [
+        "路易",
+        "亨利",
+        "伊丽莎白",
+        "查理",
+        "查尔斯",
+        "乔治",
+        "威廉",
+        "詹姆斯",
+        "爱德华",
+        "理查",
+        "拿破仑",
+        "腓力",
+        "尼古拉",
+    ]
+    .iter()
+    .any(|name| before.ends_with(name))
 }
 
 /// "Elizabeth I." is a name; "Elizabeth I know" is none.
@@ -118,4 +181,3 @@ pub(super) fn single(c: char) -> Option<u64> {
         _ => None,
     }
 }
-

@@ -1,6 +1,6 @@
 //! Symbols, operators, letters of mathematics, circled digits, powers, links and addresses.
 
-use super::codes::{chinese_fraction, english_fraction, vulgar};
+use super::fractions::{chinese_fraction, english_fraction, vulgar};
 use super::look::{Look, Seen};
 use super::{Found, roman, units};
 use crate::text::numbers::{Number, chinese_cardinal, english_cardinal, english_digits};
@@ -39,8 +39,9 @@ const MARKS: [(char, &str, &str); 14] = [
 ];
 
 /// Ends of file names in capitals.
-const FILE_ENDS: [&str; 16] =
-    ["JPG", "JPEG", "PNG", "GIF", "PDF", "TXT", "DOC", "DOCX", "XLS", "XLSX", "PPT", "PPTX", "ZIP", "CSV", "MP3", "MP4"];
+const FILE_ENDS: [&str; 16] = [
+    "JPG", "JPEG", "PNG", "GIF", "PDF", "TXT", "DOC", "DOCX", "XLS", "XLSX", "PPT", "PPTX", "ZIP", "CSV", "MP3", "MP4",
+];
 
 /// Ends of host names after which a slash begins a path.
 const HOST_ENDS: [&str; 16] =
@@ -55,17 +56,24 @@ fn words(end: usize, english: &str, chinese: &str) -> Option<Found> {
     Some(Found::symbol(end, english.to_string(), chinese.to_string()))
 }
 
+/// The same for what stands in formulas: the letters of a formula are no English.
+fn sign(end: usize, english: &str, chinese: &str) -> Option<Found> {
+    words(end, english, chinese).map(|found| Found { name: true, ..found })
+}
+
 /// The words for the symbol at the look's start, if it has any here. `after_number`: a number was just read.
 pub(super) fn symbol(look: &Look, c: char, after_number: bool, after_moment: bool) -> Seen<Option<Found>> {
     let i = look.start;
     let back = look.back(1);
     let next = |k: usize| look.at(k);
     Ok(match c {
-        '@' => words(i + 1, "at", "at"),
-        '+' if back.is_some_and(|c| c.is_ascii_alphabetic() || c == '+') && !look.is_digit(i + 1)? => {
+        '@' => sign(i + 1, "at", "at"),
+        '+' if back.is_some_and(|c| c.is_ascii_alphabetic() || c == '+')
+            && !look.at(i + 1)?.is_some_and(|c| c.is_ascii_alphanumeric()) =>
+        {
             words(i + 1, "plus", "plus")
         }
-        '+' => words(i + 1, "plus", "加"),
+        '+' => sign(i + 1, "plus", "加"),
         '-' | '–' | '—' | '~' | '～' | '〜' | '∼' => dash(look, c, after_number, after_moment)?,
         '#' if back.is_some_and(|c| c.is_ascii_alphabetic()) => words(i + 1, "sharp", "sharp"),
         '#' | '№' => number_sign(look, c)?,
@@ -73,15 +81,15 @@ pub(super) fn symbol(look: &Look, c: char, after_number: bool, after_moment: boo
             let digit = look.is_digit(look.past_space(i + 1)?)?;
             let operand = digit && back != Some('<') && back != Some('>') && back != Some('-');
             match (operand, c) {
-                (true, '<') => words(i + 1, "less than", "小于"),
-                (true, _) => words(i + 1, "greater than", "大于"),
+                (true, '<') => sign(i + 1, "less than", "小于"),
+                (true, _) => sign(i + 1, "greater than", "大于"),
                 _ => None,
             }
         }
         '×' | '✕' | '⨯' | '*' | 'x' | 'X' => times(look, c)?,
         '/' => slash(look, after_number)?,
         '.' => dot(look)?,
-        '_' if in_address(look)? => words(i + 1, "underscore", "下划线"),
+        '_' if in_address(look)? => sign(i + 1, "underscore", "下划线"),
         '〇' => words(i + 1, "zero", "零"),
         '○' | '◯' if back.is_some_and(is_han) && next(i + 1)?.is_some_and(is_han) => words(i + 1, "zero", "零"),
         '^' | '²' | '³' | '⁴'..='⁹' | '⁰' | '¹' | '⁻' => power(look, c)?,
@@ -103,7 +111,12 @@ fn plain(look: &Look, c: char) -> Seen<Option<Found>> {
         return Ok(Some(Found::number(i + 1, english_cardinal(value), chinese_cardinal(value))));
     }
     if let Some((_, english, chinese)) = WORDS.iter().find(|w| w.0 == c) {
-        return Ok(words(i + 1, english, chinese));
+        let operand = look.back(1).is_some_and(|c| c.is_alphanumeric() || matches!(c, ' ' | ')'));
+        if c == '≈' && !operand && look.is_digit(i + 1)? {
+            return Ok(words(i + 1, "about", "约"));
+        }
+        let in_name = c == '&' && look.is_letter(i + 1)? && look.back(1).is_some_and(is_latin);
+        return Ok(if in_name { words(i + 1, english, chinese) } else { sign(i + 1, english, chinese) });
     }
     if let Some((_, _, english, chinese)) = GREEK.iter().find(|g| g.0 == c || g.1 == c) {
         // Letters of mathematics stand alone; Greek words are not spoken.
@@ -169,7 +182,7 @@ fn dash(look: &Look, c: char, after_number: bool, after_moment: bool) -> Seen<Op
     let back = look.back(1);
     let behind = if back == Some(' ') { look.back(2) } else { back };
     if c == '-' && in_address(look)? {
-        return Ok(words(i + 1, "dash", "杠"));
+        return Ok(sign(i + 1, "dash", "杠"));
     }
     if !number {
         return Ok(None);
@@ -223,7 +236,8 @@ fn times(look: &Look, c: char) -> Seen<Option<Found>> {
         return Ok(None);
     }
     // 1920×1080 is a size, 3×4=12 a product, 1.5×10^8 a power's factor.
-    let product = c == '*' || calculates(look)? || power_follows(look, next)?;
+    let spaced = next > i + 1 && look.back(1) == Some(' ');
+    let product = c == '*' || spaced || calculates(look)? || power_follows(look, next)?;
     Ok(words(i + 1, if product || !(behind && follows) { "times" } else { "by" }, "乘"))
 }
 
@@ -239,12 +253,17 @@ fn slash(look: &Look, after_number: bool) -> Seen<Option<Found>> {
     let i = look.start;
     let back = look.back(1);
     if is_host(look.before()) && look.at(i + 1)?.is_some_and(|c| c.is_ascii_alphanumeric()) {
-        return Ok(Some(Found { link: true, ..Found::symbol(i + 1, "slash".into(), "斜杠".into()) }));
+        return Ok(Some(Found { link: true, name: true, ..Found::symbol(i + 1, "slash".into(), "斜杠".into()) }));
     }
     if back.is_some_and(|c| c.is_ascii_digit()) && look.is_digit(i + 1)? {
         return Ok(if calculates(look)? { words(i + 1, "divided by", "除以") } else { None });
     }
     let next = look.at(i + 1)?;
+    if (after_number || look.is_after_unit())
+        && let Some(unit) = units::per(look, i + 1)?
+    {
+        return Ok(words(unit.end, &format!("per {}", unit.one), &format!("每{}", unit.chinese)));
+    }
     if look.is_after_unit() && next.is_some_and(is_han) {
         return Ok(words(i + 1, "per", "每"));
     }
@@ -255,7 +274,8 @@ fn slash(look: &Look, after_number: bool) -> Seen<Option<Found>> {
 
 /// `example.com` at the end of the text before.
 fn is_host(before: &str) -> bool {
-    let host = before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))).next().unwrap_or_default();
+    let host =
+        before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))).next().unwrap_or_default();
     host.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && HOST_ENDS.contains(&end))
 }
 
@@ -338,7 +358,12 @@ fn power(look: &Look, c: char) -> Seen<Option<Found>> {
         (false, "3") => ("cubed".to_string(), format!("{of}立方")),
         _ => (format!("to the power of {}", exponent.english()), format!("的{}次方", exponent.chinese(false))),
     };
-    Ok(Some(Found::symbol(k, english, chinese)))
+    // 3×10⁸ m/s
+    let unit = if digit { units::suffix(look, k)?.filter(|s| s.kind == units::Kind::Measure) } else { None };
+    Ok(Some(match unit {
+        Some(unit) => Found::symbol(unit.end, format!("{english} {}", unit.many), format!("{chinese}{}", unit.chinese)),
+        None => Found { name: true, ..Found::symbol(k, english, chinese) },
+    }))
 }
 
 fn superscript(c: char) -> Option<u32> {
@@ -356,7 +381,7 @@ pub(super) fn link(look: &Look) -> Seen<Option<Found>> {
     for scheme in ["https://", "http://"] {
         if look.says(look.start, scheme)? {
             let end = look.start + scheme.len();
-            return Ok(Some(Found { link: true, ..Found::symbol(end, String::new(), String::new()) }));
+            return Ok(Some(Found { link: true, name: true, ..Found::symbol(end, String::new(), String::new()) }));
         }
     }
     if look.says(look.start, "www.")? {
@@ -385,7 +410,9 @@ pub(super) fn link_part(look: &Look, c: char) -> Seen<Option<Found>> {
     let Some((english, chinese)) = mark_name(c) else {
         return Ok(None);
     };
-    let goes_on = look.at(i + 1)?.is_some_and(|c| c.is_ascii_alphanumeric() || mark_name(c).is_some() && !matches!(c, '.' | '?' | '*' | ':'));
+    let goes_on = look
+        .at(i + 1)?
+        .is_some_and(|c| c.is_ascii_alphanumeric() || mark_name(c).is_some() && !matches!(c, '.' | '?' | '*' | ':'));
     match (goes_on, c) {
         (true, _) => found(i + 1, english, chinese),
         (false, '/') => found(i + 1, "", ""),

@@ -40,7 +40,7 @@ const UNITS: [Unit; 124] = [
     unit("ML", "milliliter", "milliliters", "毫升"), unit("dL", "deciliter", "deciliters", "分升"),
     unit("cL", "centiliter", "centiliters", "厘升"), unit("μL", "microliter", "microliters", "微升"),
     unit("gal", "gallon", "gallons", "加仑"), unit("ha", "hectare", "hectares", "公顷"),
-    close("s", "second", "seconds", "秒"), unit("sec", "second", "seconds", "秒"),
+    unit("s", "second", "seconds", "秒"), unit("sec", "second", "seconds", "秒"),
     unit("ms", "millisecond", "milliseconds", "毫秒"), unit("μs", "microsecond", "microseconds", "微秒"),
     close("us", "microsecond", "microseconds", "微秒"), unit("ns", "nanosecond", "nanoseconds", "纳秒"),
     unit("min", "minute", "minutes", "分钟"), unit("mins", "minute", "minutes", "分钟"),
@@ -64,7 +64,7 @@ const UNITS: [Unit; 124] = [
     unit("hPa", "hectopascal", "hectopascals", "百帕"), unit("kPa", "kilopascal", "kilopascals", "千帕"),
     unit("MPa", "megapascal", "megapascals", "兆帕"), unit("bar", "bar", "bars", "巴"),
     unit("psi", "p s i", "p s i", "磅每平方英寸"), unit("kN", "kilonewton", "kilonewtons", "千牛"),
-    close("N", "newton", "newtons", "牛"), unit("kJ", "kilojoule", "kilojoules", "千焦"),
+    unit("N", "newton", "newtons", "牛"), unit("kJ", "kilojoule", "kilojoules", "千焦"),
     unit("MJ", "megajoule", "megajoules", "兆焦"), close("J", "joule", "joules", "焦"),
     unit("cal", "calorie", "calories", "卡"), unit("kcal", "kilocalorie", "kilocalories", "千卡"),
     unit("mol", "mole", "moles", "摩尔"), unit("mmol", "millimole", "millimoles", "毫摩尔"),
@@ -197,6 +197,11 @@ fn measure(look: &Look, k: usize, space: bool) -> Seen<Option<Suffix>> {
     Ok(Some(found))
 }
 
+/// The unit at `k`, behind a slash that no unit in Latin letters stands before: 元/㎡, $5/kg.
+pub(super) fn per(look: &Look, k: usize) -> Seen<Option<Suffix>> {
+    powered(look, k, false)
+}
+
 /// The unit whose name begins at `k`, if no letter follows it.
 fn base(look: &Look, k: usize, space: bool) -> Seen<Option<(&'static Unit, usize)>> {
     if let Some(c) = look.at(k)?
@@ -207,7 +212,13 @@ fn base(look: &Look, k: usize, space: bool) -> Seen<Option<(&'static Unit, usize
     let mut name = String::new();
     let mut end = k;
     while let Some(c) = look.at(end)?.filter(|c| c.is_alphabetic() && (*c as u32) < 0x2200) {
-        name.push(if c == 'µ' { 'μ' } else if c == 'Ω' { 'Ω' } else { c });
+        name.push(if c == 'µ' {
+            'μ'
+        } else if c == 'Ω' {
+            'Ω'
+        } else {
+            c
+        });
         end += 1;
         // No farther than there is a unit that begins like this.
         if !UNITS.iter().any(|u| u.sign.starts_with(&name)) {
@@ -234,7 +245,10 @@ fn powered(look: &Look, k: usize, space: bool) -> Seen<Option<Suffix>> {
     let (english, chinese) = if square { ("square", "平方") } else { ("cubic", "立方") };
     let chinese = format!("{chinese}{}", unit.chinese);
     let (one, many) = match unit.one {
-        "second" => ("second squared".to_string(), "seconds squared".to_string()),
+        "second" | "minute" | "hour" => {
+            let power = if square { "squared" } else { "cubed" };
+            (format!("{} {power}", unit.one), format!("{} {power}", unit.many))
+        }
         _ => (format!("{english} {}", unit.one), format!("{english} {}", unit.many)),
     };
     Ok(Some(Suffix { end: after, one, many, chinese, kind: Kind::Measure }))
@@ -374,10 +388,7 @@ pub(super) fn counts(look: &Look, at: usize) -> Seen<bool> {
         '年' | '次' | '分' | '面' | '公' | '千' | '下' => look.at(k + 1)?,
         _ => None,
     };
-    Ok(match (c, next) {
-        ('年', Some('级' | '級')) | ('次', Some('元' | '方')) | ('分', Some('之')) | ('下', _) => false,
-        _ => true,
-    })
+    Ok(!matches!((c, next), ('年', Some('级' | '級')) | ('次', Some('元' | '方')) | ('分', Some('之')) | ('下', _)))
 }
 
 /// Whether a Chinese word that counts or measures stands at `at`, whatever the number.
