@@ -9,6 +9,7 @@
 //! - [`server`]: the HTTP server around them, and how it stops.
 
 pub mod assets;
+mod body;
 pub mod errors;
 pub mod health;
 pub mod normalize;

@@ -6,20 +6,12 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpResponse, web};
-use bytes::BytesMut;
-use futures_util::StreamExt;
 use serde_json::Value;
 
+use super::body::{Refused, object, read};
 use super::errors::http_error;
 use super::state::App;
 use crate::text::{Explained, explain};
-
-/// Larger than any text the server would speak.
-const MAX_BODY: usize = 1 << 20;
-
-/// Why a body was refused: status, field, message.
-#[derive(Debug)]
-struct Refused(StatusCode, Option<&'static str>, String);
 
 /// The route.
 pub async fn normalize(app: web::Data<App>, body: web::Payload) -> HttpResponse {
@@ -47,12 +39,8 @@ fn show(app: &App, text: &str) -> Result<String, Refused> {
 
 /// The body's text, of at most `most` characters.
 fn text_of(body: &[u8], most: usize) -> Result<String, Refused> {
+    let mut map = object(body)?;
     let bad = |field, message| Refused(StatusCode::BAD_REQUEST, field, message);
-    let value: Value =
-        serde_json::from_slice(body).map_err(|e| bad(None, format!("body: expected a JSON object ({e})")))?;
-    let Value::Object(mut map) = value else {
-        return Err(bad(None, "body: expected a JSON object, found another value".into()));
-    };
     let text = match map.remove("text") {
         Some(Value::String(text)) => text,
         Some(_) => return Err(bad(Some("text"), "text: expected a string, found another value".into())),
@@ -63,19 +51,6 @@ fn text_of(body: &[u8], most: usize) -> Result<String, Refused> {
         return Err(bad(Some("text"), format!("text: expected at most {most} characters, found {found}")));
     }
     Ok(text)
-}
-
-async fn read(mut body: web::Payload) -> Result<BytesMut, Refused> {
-    let mut bytes = BytesMut::new();
-    while let Some(part) = body.next().await {
-        let part = part.map_err(|e| Refused(StatusCode::BAD_REQUEST, None, format!("body: {e}")))?;
-        if bytes.len() + part.len() > MAX_BODY {
-            let message = format!("body: expected at most {MAX_BODY} bytes");
-            return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, None, message));
-        }
-        bytes.extend_from_slice(&part);
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -15,10 +15,11 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 
+use super::body::{Refused, object, read};
 use super::errors::{http_error, http_failure};
 use super::state::App;
 use super::voices;
-use super::ws::message::{Refusal, VoiceSpec};
+use super::ws::message::{Refusal, VoiceSpec, kind, quoted};
 use crate::audio::encode::{OpusFormat, Packet, PcmFormat, StreamFormat};
 use crate::audio::ogg_opus::Pages;
 use crate::audio::{AudioError, wav};
@@ -28,8 +29,6 @@ use crate::session::live::Request;
 use crate::session::outbox::{Event, Events, Pace};
 use crate::session::report::Failure;
 
-/// OpenAI's own limit is 4096; long texts are what streaming is for.
-const MAX_BODY: usize = 1 << 20;
 const FORMATS: &str = "wav, pcm or opus";
 /// Rows at once from the first sound on: a file is wanted whole as much as early.
 const ROWS: usize = 2;
@@ -65,41 +64,15 @@ struct Speech {
     seed: Option<u64>,
 }
 
-/// Why a body was refused: status, field, message.
-#[derive(Debug)]
-struct Refused(StatusCode, Option<&'static str>, String);
-
-impl Refused {
-    fn field(field: &'static str, expected: &str, found: &str) -> Self {
-        Self(StatusCode::BAD_REQUEST, Some(field), format!("{field}: expected {expected}, found {found}"))
-    }
-}
-
 impl Speech {
     fn parse(body: &[u8]) -> Result<Self, Refused> {
-        let value: Value = serde_json::from_slice(body)
-            .map_err(|e| Refused(StatusCode::BAD_REQUEST, None, format!("body: expected a JSON object ({e})")))?;
-        let Value::Object(map) = value else {
-            let message = "body: expected a JSON object, found another value".into();
-            return Err(Refused(StatusCode::BAD_REQUEST, None, message));
-        };
+        let map = object(body)?;
         let input = match map.get("input") {
             Some(Value::String(text)) => text.clone(),
             Some(other) => return Err(Refused::field("input", "a string", kind(other))),
             None => return Err(Refused::field("input", "a string", "no such field")),
         };
         Ok(Self { input, voice: voice(&map)?, container: container(&map)?, speed: speed(&map)?, seed: seed(&map)? })
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 
@@ -129,7 +102,7 @@ fn container(map: &Map<String, Value>) -> Result<Container, Refused> {
             "wav" => return Ok(Container::Wav),
             "pcm" => return Ok(Container::Pcm),
             "opus" => return Ok(Container::Opus),
-            other => super::ws::message::quoted(other),
+            other => quoted(other),
         },
         Some(other) => kind(other).to_string(),
     };
@@ -221,19 +194,6 @@ async fn answer(app: &web::Data<App>, body: web::Payload) -> Result<HttpResponse
 
 fn internal(e: impl std::fmt::Display) -> Refused {
     Refused(StatusCode::INTERNAL_SERVER_ERROR, None, format!("internal: {e}"))
-}
-
-async fn read(mut body: web::Payload) -> Result<BytesMut, Refused> {
-    let mut bytes = BytesMut::new();
-    while let Some(part) = body.next().await {
-        let part = part.map_err(|e| Refused(StatusCode::BAD_REQUEST, None, format!("body: {e}")))?;
-        if bytes.len() + part.len() > MAX_BODY {
-            let message = format!("body: expected at most {MAX_BODY} bytes");
-            return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, None, message));
-        }
-        bytes.extend_from_slice(&part);
-    }
-    Ok(bytes)
 }
 
 fn request(app: &App, speech: &Speech, format: StreamFormat) -> Result<Request, Refused> {

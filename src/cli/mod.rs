@@ -61,6 +61,9 @@ pub fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
+        // It would tell of a failed write on standard error, which is what failed: the task that logged would panic, and
+        // a server whose log has lost its reader would not even hear that it should stop.
+        .log_internal_errors(false)
         .init();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

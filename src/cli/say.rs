@@ -33,7 +33,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let raw = read_text(&args)?;
     let dir = super::model_dir(args.model.clone())?;
     Manifest::check(&dir)?;
-    let model = Frontend::open(&dir)?;
+    let model = Frontend::open(&dir)?.with_lexicon(args.lexicon.as_deref())?;
     let decode = model.decode_path(args.decode.map(args::Decode::path))?;
     let prepared = model.prepare(&raw, args.raw_text)?;
     args.check_output()?;

@@ -48,6 +48,9 @@ pub struct Args {
     /// Voice of clients that name none: a name, a seed, a file or a speaker string [default: the model's first]
     #[arg(long, env = "VOXWIRE_VOICE", allow_hyphen_values = true)]
     voice: Option<String>,
+    /// Words and their readings: a line each, with a tab between; read again when it changes
+    #[arg(long, env = "VOXWIRE_LEXICON", value_name = "FILE")]
+    lexicon: Option<PathBuf>,
     /// Utterances that speak at once [default: 4; 32 for a small model; 256 with the fake engine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     slots: Option<u16>,
@@ -90,7 +93,7 @@ const WARM_UP: &str = "Ready to speak.";
 pub fn run(args: Args) -> anyhow::Result<()> {
     let dir = super::model_dir(args.model.clone())?;
     Manifest::check(&dir)?;
-    let frontend = Frontend::open(&dir)?;
+    let frontend = Frontend::open(&dir)?.with_lexicon(args.lexicon.as_deref())?;
     let voice = DefaultVoice::choose(&frontend, args.voice.as_deref())?;
     let decode = frontend.decode_path(None)?;
     let make = args.engine(&dir, &frontend.dims, decode);

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::Usage;
 use crate::session::frontend::Frontend;
-use crate::text::{Explained, Options, chattts_knows, explain};
+use crate::text::{Explained, Lexicon, Options, chattts_knows, explain};
 
 /// Longest line of a file, and longest text from standard input, in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
@@ -36,16 +36,25 @@ pub struct Args {
     /// Model folder (holds asset/) whose characters, tags and languages count [default: those of the published ChatTTS]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
+    /// Words and their readings: a line each, with a tab between
+    #[arg(long, env = "VOXWIRE_LEXICON", value_name = "FILE")]
+    lexicon: Option<PathBuf>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<()> {
     let model = args.model.clone().map(|dir| super::model_dir(Some(dir)));
     let frontend = model.transpose()?.map(|dir| Frontend::open(&dir)).transpose()?;
+    let lexicon = args.lexicon.as_deref().map(Lexicon::load).transpose()?;
     let mut out = std::io::stdout().lock();
     let mut show = |text: &str| -> anyhow::Result<()> {
         let explained = match &frontend {
-            Some(frontend) => frontend.with_text_options(false, |options| explain(text, options, args.stages)),
-            None => explain(text, &Options::new(&chattts_knows), args.stages),
+            Some(frontend) => frontend.with_text_options(false, |options| {
+                explain(text, &Options { lexicon: lexicon.as_ref(), ..*options }, args.stages)
+            }),
+            None => {
+                let options = Options { lexicon: lexicon.as_ref(), ..Options::new(&chattts_knows) };
+                explain(text, &options, args.stages)
+            }
         }?;
         let shown = if args.json { serde_json::to_string(&explained)? + "\n" } else { describe(&explained) };
         Ok(out.write_all(shown.as_bytes())?)

@@ -11,7 +11,7 @@ use crate::model::prompt::{DecodePath, Prompt, PromptVoice, Sample};
 use crate::model::speaker::{SpeakerStats, StatsError, Voice, VoiceContext, VoiceError, VoiceKind};
 use crate::model::tokenizer::{Tokenizer, TokenizerError};
 use crate::parallel::Team;
-use crate::text::{self, Language, TextError};
+use crate::text::{self, Language, LexiconError, LexiconFile, TextError};
 
 /// Names and speaker strings of the voices a model comes with.
 pub const VOICES_FILE: &str = "voices.json";
@@ -45,6 +45,8 @@ pub struct Frontend {
     stats: Option<SpeakerStats>,
     languages: Vec<Language>,
     tags: Vec<&'static str>,
+    /// The user's words.
+    lexicon: Option<LexiconFile>,
     /// Most texts have few different characters, and asking the tokenizer is slow.
     known: RwLock<HashMap<char, bool>>,
 }
@@ -67,7 +69,13 @@ impl Frontend {
         let tags = text::TEXT_TAGS.into_iter().filter(|t| tokenizer.has_tag(&format!("[{t}]"))).collect();
         let voices = named_voices(dir)?;
         let known = RwLock::default();
-        Ok(Self { dir: dir.to_path_buf(), dims, tokenizer, voices, stats, languages, tags, known })
+        let dir = dir.to_path_buf();
+        Ok(Self { dir, dims, tokenizer, voices, stats, languages, tags, lexicon: None, known })
+    }
+
+    /// Reads words as this file says, from now on and whenever it changes.
+    pub fn with_lexicon(self, file: Option<&Path>) -> Result<Self, LexiconError> {
+        Ok(Self { lexicon: file.map(LexiconFile::open).transpose()?, ..self })
     }
 
     /// Whether seeds mean a voice here.
@@ -93,7 +101,8 @@ impl Frontend {
         };
         let limits = text::Limits { max_words: self.dims.capabilities.max_words, ..text::Limits::default() };
         let (tags, languages) = (&self.tags, &self.languages);
-        f(&text::Options { tags, languages, limits, raw, ..text::Options::new(&knows) })
+        let lexicon = self.lexicon.as_ref().map(LexiconFile::current);
+        f(&text::Options { tags, languages, limits, lexicon: lexicon.as_deref(), raw, ..text::Options::new(&knows) })
     }
 
     /// The whole text at once.

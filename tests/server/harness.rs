@@ -41,6 +41,17 @@ pub async fn fake_alone(args: &[&str]) -> Server {
     started(alone(), "fake", args).await
 }
 
+/// With the fake engine, and nobody at the other end of its standard error once it listens.
+pub async fn fake_unheard(args: &[&str]) -> Server {
+    let turn = turn();
+    let mut child = command("fake", "127.0.0.1:0", args).spawn().expect("the binary starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let addr = line.trim().strip_prefix("listening on http://").and_then(|a| a.parse().ok()).expect("the address");
+    drop(child.stderr.take());
+    Server { child, addr, log: Arc::default(), _turn: turn }
+}
+
 /// With the CPU engine.
 pub async fn cpu(args: &[&str]) -> Server {
     started(turn(), "cpu", args).await

@@ -113,3 +113,15 @@ async fn a_download_under_way_is_finished() {
     assert!(reply.complete, "{} bytes and no end", reply.body.len());
     assert_eq!(server.exit(PATIENCE).await.code(), Some(0));
 }
+
+/// Whoever reads the log may go away: the server still hears that it should stop. Logging everything, as the harness does.
+#[tokio::test]
+async fn a_server_whose_log_nobody_reads_stops_as_well() {
+    let mut server = harness::fake_unheard(&[]).await;
+    let mut client = Client::connect(&server).await;
+    let started = client.start(steps("a", 5)).await;
+    client.rest_of(started).await.check();
+    server.terminate();
+    let status = server.exit(PATIENCE).await;
+    assert_eq!(status.code(), Some(0), "{status}");
+}

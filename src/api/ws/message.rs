@@ -14,7 +14,7 @@ mod tests;
 
 pub use client::{ClientMessage, FormatSpec, Pace, RefineSpec, SamplingSpec, Start, VoiceSpec, parse};
 pub use halves::Joiner;
-pub use refusal::{ErrorCode, Refusal, quoted};
+pub use refusal::{ErrorCode, Refusal, kind, quoted};
 pub use server::{
     CancelState, Cancelled, Done, DoneReason, Error, FormatInUse, Limits, Model, Piece, PieceEnd, Ready,
     RefineRejected, Rewritten, SamplingInUse, ServerMessage, Skipped, Span, Started, VoiceInUse,

@@ -20,6 +20,9 @@ pub struct Args {
     /// Model folder (holds asset/) [default: models/demo, else a pulled model]
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
+    /// Words and their readings: a line each, with a tab between
+    #[arg(long, env = "VOXWIRE_LEXICON", value_name = "FILE")]
+    pub lexicon: Option<PathBuf>,
     /// Voice: a seed (0 to 4294967295), a file (numbers, string or WAV), a speaker or sample string [default: the model's own choice]
     #[arg(long, value_name = "2222|FILE|STRING", allow_hyphen_values = true)]
     pub voice: Option<String>,

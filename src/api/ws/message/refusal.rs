@@ -121,7 +121,7 @@ impl Refusal {
 }
 
 /// The JSON type of a value, with its article.
-pub(super) fn kind(value: &Value) -> &'static str {
+pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
