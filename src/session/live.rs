@@ -208,8 +208,7 @@ impl Turns for Utterance {
         // A fault in one utterance's text or sound ends that utterance, and says so.
         let next = catch_unwind(AssertUnwindSafe(|| speech.turn(&self, inputs))).unwrap_or_else(|_| {
             self.flow.cancel();
-            speech.close();
-            self.outbox.end(Event::Failed(Failure::Internal("a turn of this utterance panicked".into())));
+            speech.end(&self, Event::Failed(Failure::Internal("a turn of this utterance panicked".into())));
             None
         });
         drop(speech);

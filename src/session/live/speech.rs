@@ -139,7 +139,7 @@ impl Speech {
     pub(super) fn turn(&mut self, utterance: &Arc<Utterance>, inputs: VecDeque<Input>) -> Option<Instant> {
         if utterance.flow.is_stalled() {
             let after = utterance.request.stall;
-            utterance.outbox.end(Event::Failed(Failure::Stalled { after }));
+            self.end(utterance, Event::Failed(Failure::Stalled { after }));
         }
         if utterance.flow.is_cancelled() || self.over {
             self.close();
@@ -154,13 +154,18 @@ impl Speech {
         match result {
             Ok(next) => next,
             Err(failure) => {
-                utterance.outbox.end(Event::Failed(failure));
                 // The rows stop, what was made is still sent.
                 utterance.flow.cancel();
-                self.close();
+                self.end(utterance, Event::Failed(failure));
                 None
             }
         }
+    }
+
+    /// Its last event, told when its place is free: whoever hears it may begin the next one at once.
+    pub(super) fn end(&mut self, utterance: &Utterance, event: Event) {
+        self.close();
+        utterance.outbox.end(event);
     }
 
     /// Frees what a finished utterance holds, though its owner may keep it.
@@ -386,27 +391,24 @@ impl Speech {
         stretched_len(samples, self.speed) as f64 * 1e3 / f64::from(self.source_rate)
     }
 
-    /// The device has nothing more to do for this utterance.
+    /// The device has nothing more to do for this utterance: its place is another's from here on.
     fn tell_made(&mut self, utterance: &Utterance) {
         let ended = |p: &Piece| matches!(p.phase, Phase::Ended(_));
         if self.text_over && self.planned.is_empty() && self.active.iter().all(ended) && !self.made_told {
             self.made_told = true;
+            self.permit = None;
             utterance.outbox.note(Event::Made);
         }
     }
 
     fn finish(&mut self, utterance: &Utterance) {
-        if !self.made_told {
-            self.made_told = true;
-            utterance.outbox.note(Event::Made);
-        }
+        self.tell_made(utterance);
         let mut summary = std::mem::take(&mut self.summary);
         summary.audio_ms = self.ms(self.base + self.tail.samples);
         summary.pieces = self.pieces;
         summary.reason = if self.pieces == 0 { Reason::NothingToSay } else { Reason::Complete };
         (summary.rewritten, summary.skipped) = self.intake.changes();
-        utterance.outbox.end(Event::Done(Box::new(summary)));
-        self.close();
+        self.end(utterance, Event::Done(Box::new(summary)));
     }
 }
 

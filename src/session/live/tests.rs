@@ -483,7 +483,13 @@ async fn the_place_is_free_when_all_is_made() {
         let Opened { mut control, mut events, .. } = room.open(request(i));
         control.text("This one is long enough that its last chunk takes several turns to encode.".into()).unwrap();
         control.finish();
-        while !matches!(events.next().await, Some(Event::Made)) {}
+        loop {
+            match events.next().await {
+                Some(Event::Made) => break,
+                Some(Event::Audio { .. } | Event::Piece(_)) => {}
+                other => panic!("utterance {i}: expected to be made, found {other:?}"),
+            }
+        }
         room.say(request(1000 + i), "Hello.").await.check_sound();
         assert_eq!(all(&mut events).await.summary().reason, Reason::Complete);
     }
