@@ -51,7 +51,7 @@ lint: deps
 
 test: lint voices .venv-test/ready
 	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
-	@$(MAKE) --no-print-directory test-web test-listen
+	@$(MAKE) --no-print-directory test-server test-web test-listen
 
 # The server from outside, one test after the other: protocol, formats, cancels, lost clients, load, a soak.
 test-server: build

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::client::{Client, Heard, PATIENCE};
+use crate::client::{Client, Deaf, Heard, PATIENCE};
 use crate::harness::Server;
 use crate::{harness, steps, with};
 
@@ -64,11 +64,11 @@ async fn caller(server: &Server, seed: u64, utterances: usize) -> Count {
                 count.closed += 1;
             }
             28..30 => {
-                // Reads nothing and answers nothing until it is given up; another socket goes on meanwhile.
-                let stalled = std::mem::replace(&mut client, Client::connect(server).await);
-                let kept = client.start(with(steps("s", 20), json!({ "pace": "realtime" }))).await;
-                assert_eq!(client.rest_of(kept).await.end["type"], "done");
-                drop(stalled);
+                // Somebody else answers nothing until it is given up; this socket goes on meanwhile.
+                let deaf = Deaf::say(server, &with(steps("d", 3000), json!({ "type": "start" }))).await;
+                client.rest_of(started).await.check();
+                let heard = deaf.all().await;
+                assert!(matches!(heard.last(), Some(Heard::Closed(1001 | 1008, _))), "{:?}", heard.last());
                 count.stalled += 1;
             }
             _ => {

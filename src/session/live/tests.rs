@@ -129,6 +129,18 @@ async fn all(events: &mut Events) -> Told {
     told
 }
 
+/// Throws away what comes before an event that must come before the end.
+async fn until_event(events: &mut Events, found: impl Fn(&Event) -> bool) {
+    loop {
+        let event = tokio::time::timeout(PATIENCE, events.next()).await.expect("an event in time");
+        let event = event.expect("an event before the end");
+        if found(&event) {
+            return;
+        }
+        assert!(!matches!(event, Event::Done(_) | Event::Failed(_)), "an early end: {event:?}");
+    }
+}
+
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
@@ -215,7 +227,7 @@ async fn waiting_for_text_holds_nothing() {
     let Opened { mut control, mut events, .. } = room.open(request(7));
     control.text("One is here.".into()).unwrap();
     control.flush();
-    while !matches!(events.next().await, Some(Event::Piece(_))) {}
+    until_event(&mut events, |event| matches!(event, Event::Piece(_))).await;
     room.empty().await;
     control.text("And another.".into()).unwrap();
     control.finish();
@@ -483,13 +495,7 @@ async fn the_place_is_free_when_all_is_made() {
         let Opened { mut control, mut events, .. } = room.open(request(i));
         control.text("This one is long enough that its last chunk takes several turns to encode.".into()).unwrap();
         control.finish();
-        loop {
-            match events.next().await {
-                Some(Event::Made) => break,
-                Some(Event::Audio { .. } | Event::Piece(_)) => {}
-                other => panic!("utterance {i}: expected to be made, found {other:?}"),
-            }
-        }
+        until_event(&mut events, |event| matches!(event, Event::Made)).await;
         room.say(request(1000 + i), "Hello.").await.check_sound();
         assert_eq!(all(&mut events).await.summary().reason, Reason::Complete);
     }
