@@ -51,7 +51,7 @@ lint: deps
 
 test: lint voices .venv-test/ready
 	PYTHON=$(CURDIR)/.venv-test/bin/python $(CARGO) test --release --locked
-	@$(MAKE) --no-print-directory test-server test-web test-listen
+	@$(MAKE) --no-print-directory test-server test-page test-listen
 
 # The server from outside, one test after the other: protocol, formats, cancels, lost clients, load, a soak.
 test-server: build
@@ -75,12 +75,13 @@ test-listen: build .venv-test/listen
 
 # The JavaScript of the page and the client: types and unit tests.
 test-web:
-	@if tests/web/install.sh; then cd tests/web && npm run --silent types && npm run --silent unit; else echo "note: Chromium or its packages are out of reach: the page is not tested"; fi
+	@if tests/web/install.sh; then cd tests/web && npm run --silent types && npm run --silent unit; else $(NO_PAGE); fi
 
-# The page in Chromium against the server; some minutes.
+# The same, and the page in Chromium against the server; three minutes.
 test-page: build
-	tests/web/install.sh
-	cd tests/web && npm run --silent browser
+	@if tests/web/install.sh; then cd tests/web && npm run --silent test; else $(NO_PAGE); fi
+
+NO_PAGE = echo "note: Chromium or its packages are out of reach: the page is not tested"
 
 # Full-size random weights and their golden values, by the Python package (2.5 GB of wheels, 1.1 GB of weights, about
 # 10 minutes). `make test` uses them when they are there.

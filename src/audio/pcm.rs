@@ -1,4 +1,4 @@
-//! f32 to 16 bit without clipping, and the fade at the very end of an utterance.
+//! f32 to 16 bit without clipping, the fade at the beginning of each piece, and the one at the very end of an utterance.
 //!
 //! No gain depends on a chunk's content: the limiter looks at one sample at a time, so cutting the audio differently
 //! changes nothing. No dither is added: at speech levels 16-bit rounding is inaudible, and noise would need a state.
@@ -8,6 +8,9 @@ pub const KNEE: f32 = 0.89;
 
 /// Length of the fade at the end of an utterance.
 pub const FADE_MS: u32 = 5;
+
+/// Length of the fade at the beginning of each piece.
+pub const FADE_IN_MS: u32 = 2;
 
 /// Limits one sample to -1..1.
 ///
@@ -41,6 +44,20 @@ pub fn extend_s16le(out: &mut Vec<u8>, pcm: &[f32]) {
     }
 }
 
+/// Fades in a piece's first [`FADE_IN_MS`], of which `pcm` begins at sample `at`: a codec may begin with a step, which
+/// clicks. Depends on the position only, so cutting the audio differently changes nothing.
+pub fn fade_in(pcm: &mut [f32], at: usize, sample_rate: u32) {
+    let length = (sample_rate as usize * FADE_IN_MS as usize).div_ceil(1000);
+    for (i, x) in pcm.iter_mut().enumerate().take(length.saturating_sub(at)) {
+        *x *= smoothstep((at + i + 1) as f32 / (length + 1) as f32);
+    }
+}
+
+/// From 0 to 1 with slope 0 at both ends.
+fn smoothstep(t: f32) -> f32 {
+    t * t * (3.0 - 2.0 * t)
+}
+
 /// Fades out the last [`FADE_MS`] of an utterance, whose end is known only when it comes: holds those samples back.
 ///
 /// What [`FadeOut::push`] and [`FadeOut::finish`] return is the same whatever the chunks were.
@@ -71,10 +88,7 @@ impl FadeOut {
     /// The faded tail. The last sample is exactly zero; an utterance shorter than the fade is faded over its length.
     pub fn finish(self) -> Vec<f32> {
         let n = self.held.len() as f32;
-        let gain = |i: usize| {
-            let t = 1.0 - (i + 1) as f32 / n;
-            t * t * (3.0 - 2.0 * t)
-        };
+        let gain = |i: usize| smoothstep(1.0 - (i + 1) as f32 / n);
         self.held.iter().enumerate().map(|(i, x)| x * gain(i)).collect()
     }
 }
@@ -147,6 +161,23 @@ mod tests {
             for chunks in [&[1][..], &[2], &[3], &[7], &[119], &[120], &[121], &[512], &[1, 500, 3, 0, 64]] {
                 assert_eq!(faded(&pcm, chunks), whole, "{n} samples in chunks {chunks:?}");
             }
+        }
+    }
+
+    /// A beginning at any level rises from nothing, within 2 ms, however it is cut.
+    #[test]
+    fn a_piece_begins_without_a_click() {
+        let mut whole = vec![0.5; 200];
+        fade_in(&mut whole, 0, 24_000);
+        assert!(whole[0] < 0.001 && whole[47] < 0.5, "{} {}", whole[0], whole[47]);
+        assert!(whole.windows(2).all(|w| (0.0..0.02).contains(&(w[1] - w[0]))), "no step");
+        assert_eq!(whole[48..], [0.5; 152]);
+        for n in [1, 7, 47, 48, 49, 199] {
+            let mut cut = vec![0.5; 200];
+            for (i, part) in cut.chunks_mut(n).enumerate() {
+                fade_in(part, i * n, 24_000);
+            }
+            assert_eq!(cut, whole, "in parts of {n}");
         }
     }
 

@@ -15,7 +15,7 @@ use super::outbox::{Event, Events, Gate, Outbox, Pace};
 use super::pool::Turns;
 use super::report::Failure;
 use super::service::Service;
-use crate::audio::encode::StreamFormat;
+use crate::audio::encode::{StreamEncoder, StreamFormat};
 use crate::device::{Demand, RowEnd, RowOutcome, RowSink};
 use crate::model::prompt::DecodePath;
 use crate::model::sampling::Sampling;
@@ -158,8 +158,10 @@ impl Utterance {
         let limit = (request.ahead.as_secs_f64() * f64::from(source_rate) * f64::from(request.speed)) as u64;
         let flow = Arc::new(Flow::new(limit, request.stall, service.device().shared().nudge()));
         let outbox = Arc::new(Outbox::default());
-        let speech = Speech::new(&request, source_rate, service.limits().text_chars, held)?;
-        let pre_skip = speech.pre_skip();
+        let speech = Speech::new(&request, source_rate, service.limits().text_chars, held);
+        // Tells of a format that cannot be made before there is anything to say, and is not kept.
+        let encoder = StreamEncoder::new(&request.format, source_rate).map_err(|e| Failure::Internal(e.to_string()))?;
+        let pre_skip = encoder.pre_skip();
         let rate = request.format.sample_rate();
         let events = Events::new(outbox.clone(), flow.clone(), request.pace, gate, rate, pre_skip);
         let utterance = Arc::new(Self {

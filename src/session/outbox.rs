@@ -9,10 +9,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::Stream;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::flow::Flow;
 use super::report::{Failure, PieceDone, Summary};
@@ -171,7 +171,7 @@ pub struct Events {
     pre_skip: Duration,
     sequence: u32,
     sent: u64,
-    first_sent: Option<Instant>,
+    first_sent: Option<std::time::Instant>,
     ended: bool,
     sleep: Option<Pin<Box<Sleep>>>,
 }
@@ -220,8 +220,8 @@ impl Events {
             && due > now
         {
             // A later poll finds the same packet due; only the timer's waker matters here.
-            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due.into())));
-            sleep.as_mut().reset(due.into());
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+            sleep.as_mut().reset(due);
             if sleep.as_mut().poll(ctx).is_pending() {
                 return Poll::Pending;
             }
@@ -229,7 +229,7 @@ impl Events {
         let Some(packet) = contents.audio.pop_front() else { return Poll::Pending };
         let frame = samples(packet.samples.into(), self.sample_rate);
         self.pacer.sent(samples(packet.start, self.sample_rate), frame, now);
-        self.first_sent.get_or_insert(now);
+        self.first_sent.get_or_insert(now.into_std());
         self.sent += u64::from(packet.samples);
         self.flow.take_up_to(packet.source_end);
         if let Some(gate) = &self.gate {

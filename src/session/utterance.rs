@@ -48,8 +48,9 @@ pub enum SpeakError {
 
 /// Hears an utterance.
 pub trait Listener<E: ?Sized> {
-    /// The next samples: f32, mono, the model's rate; `piece` is the index of the piece they belong to.
-    fn audio(&mut self, pcm: &[f32], piece: usize) -> Result<(), SpeakError>;
+    /// The next samples: f32, mono, the model's rate; they belong to this piece, and are `from` samples after its
+    /// beginning (silence counts from its own).
+    fn audio(&mut self, pcm: &[f32], piece: usize, from: usize) -> Result<(), SpeakError>;
 
     /// A piece is complete; its slot is released after this.
     fn piece(&mut self, _engine: &E, _slot: Slot, _report: &PieceReport) -> Result<(), SpeakError> {
@@ -166,13 +167,13 @@ impl Run<'_> {
                 front.report.samples += pcm.len();
                 self.report.samples += pcm.len();
                 if !pcm.is_empty() {
-                    let begins = front.report.samples == pcm.len();
+                    let from = front.report.samples - pcm.len();
                     let index = front.report.index;
-                    if begins {
+                    if from == 0 {
                         self.be_silent(listener, index)?;
                     }
                     self.report.first_audio.get_or_insert_with(|| started.elapsed());
-                    self.hand_out(listener, &pcm, index)?;
+                    self.hand_out(listener, &pcm, index, from)?;
                 }
                 if !last {
                     break;
@@ -198,17 +199,17 @@ impl Run<'_> {
             return Ok(());
         }
         self.report.samples += samples;
-        self.hand_out(listener, &vec![0.0; samples], index)
+        self.hand_out(listener, &vec![0.0; samples], index, 0)
     }
 
     /// A listener may wait, as a player does: that is no compute time.
-    fn hand_out<E, L>(&mut self, listener: &mut L, pcm: &[f32], piece: usize) -> Result<(), SpeakError>
+    fn hand_out<E, L>(&mut self, listener: &mut L, pcm: &[f32], piece: usize, from: usize) -> Result<(), SpeakError>
     where
         E: Engine + ?Sized,
         L: Listener<E>,
     {
         let began = Instant::now();
-        let result = listener.audio(pcm, piece);
+        let result = listener.audio(pcm, piece, from);
         self.listening += began.elapsed();
         result
     }

@@ -64,9 +64,19 @@ impl Format {
 }
 
 /// Sample `i` of the fake engine's tone: half of full scale, a multiple of 8 Hz between 200 and 1,000 by the seed.
-pub fn tone(seed: u64, i: usize) -> f32 {
+fn tone(seed: u64, i: usize) -> f32 {
     let cycles = 25 + (seed % 101) as usize;
     (0.5 * (std::f64::consts::TAU * (cycles * (i % 3000) % 3000) as f64 / 3000.0).sin()) as f32
+}
+
+/// The first samples of a piece: its tone, faded in over 2 ms.
+pub fn piece_of(seed: u64, n: usize) -> impl Iterator<Item = f32> {
+    let gain = |i| if i < 48 { smoothstep((i + 1) as f32 / 49.0) } else { 1.0 };
+    (0..n).map(move |i| tone(seed, i) * gain(i))
+}
+
+fn smoothstep(t: f32) -> f32 {
+    t * t * (3.0 - 2.0 * t)
 }
 
 /// 16-bit samples of the fake engine's pieces at 24 kHz, faded over the last 5 ms.
@@ -75,13 +85,12 @@ pub fn expected(pieces: &[Value]) -> Vec<u8> {
     for piece in pieces {
         let n = (piece["length_ms"].as_f64().unwrap() * 24.0).round() as usize;
         let seed = piece["seed"].as_u64().unwrap();
-        samples.extend((0..n).map(|i| tone(seed, i)));
+        samples.extend(piece_of(seed, n));
     }
     let held = samples.len().min(120);
     let from = samples.len() - held;
     for (i, sample) in samples[from..].iter_mut().enumerate() {
-        let t = 1.0 - (i + 1) as f32 / held as f32;
-        *sample *= t * t * (3.0 - 2.0 * t);
+        *sample *= smoothstep(1.0 - (i + 1) as f32 / held as f32);
     }
     samples.iter().flat_map(|x| ((x * 32767.0).round() as i16).to_le_bytes()).collect()
 }

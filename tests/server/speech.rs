@@ -17,7 +17,7 @@ fn body(format: &str) -> Value {
 
 /// Samples of the first piece's tone that a reply begins with.
 fn assert_tone(samples: &[i16], seed: u64) {
-    let expected = (0..2000).map(|i| (crate::sound::tone(seed, i) * 32767.0).round() as i16);
+    let expected = crate::sound::piece_of(seed, 2000).map(|x| (x * 32767.0).round() as i16);
     assert!(expected.eq(samples[..2000].iter().copied()), "the tone of its seed");
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::Args;
 use super::dump::Dump;
-use crate::audio::pcm::FadeOut;
+use crate::audio::pcm::{FadeOut, fade_in};
 use crate::audio::{self, Sink};
 use crate::cli::printable;
 use crate::engine::Slot;
@@ -202,13 +202,15 @@ impl Output {
 }
 
 impl Listener<CpuEngine> for Output {
-    fn audio(&mut self, pcm: &[f32], piece: usize) -> Result<(), SpeakError> {
+    fn audio(&mut self, pcm: &[f32], piece: usize, from: usize) -> Result<(), SpeakError> {
         self.heard += pcm.len();
         self.show_progress(piece);
         if let Some((dump, _)) = &mut self.dump {
             dump.audio(pcm);
         }
-        let ready = self.fade.push(pcm);
+        let mut pcm = pcm.to_vec();
+        fade_in(&mut pcm, from, self.rate);
+        let ready = self.fade.push(&pcm);
         self.emit(&ready)
     }
 

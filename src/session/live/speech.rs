@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Input, PieceSink, Request, RowEvent, Utterance};
 use crate::audio::encode::{Packet, StreamEncoder};
-use crate::audio::pcm::FadeOut;
+use crate::audio::pcm::{FadeOut, fade_in};
 use crate::audio::stretch::{Stretcher, stretched_len};
 use crate::device::{ChunkPlan, Job, RowEnd, RowOutcome};
 use crate::model::prompt::Prompt;
@@ -28,6 +28,7 @@ pub(super) struct Speech {
     /// Pieces on the device, or made and not yet all encoded, in order.
     active: VecDeque<Piece>,
     pieces: usize,
+    /// Made when there is something to say: it is most of what an utterance weighs.
     output: Option<Output>,
     source_rate: u32,
     speed: f64,
@@ -101,22 +102,13 @@ struct Output {
 }
 
 impl Speech {
-    pub(super) fn new(request: &Request, source_rate: u32, text_chars: usize, held: bool) -> Result<Self, Failure> {
-        let internal = |e: &dyn std::fmt::Display| Failure::Internal(e.to_string());
-        let output = Output {
-            speed: f64::from(request.speed),
-            pushed: 0,
-            fade: FadeOut::new(source_rate),
-            stretch: Stretcher::new(request.speed.into()).map_err(|e| internal(&e))?,
-            stretched: Vec::new(),
-            encoder: StreamEncoder::new(&request.format, source_rate).map_err(|e| internal(&e))?,
-        };
-        Ok(Self {
+    pub(super) fn new(request: &Request, source_rate: u32, text_chars: usize, held: bool) -> Self {
+        Self {
             intake: Intake::new(text_chars),
             planned: VecDeque::new(),
             active: VecDeque::new(),
             pieces: 0,
-            output: Some(output),
+            output: None,
             source_rate,
             speed: f64::from(request.speed),
             held,
@@ -128,11 +120,7 @@ impl Speech {
             tail: Silence::default(),
             encoded: 0,
             summary: Summary::default(),
-        })
-    }
-
-    pub(super) fn pre_skip(&self) -> u32 {
-        self.output.as_ref().map_or(0, |o| o.encoder.pre_skip())
+        }
     }
 
     /// Takes the inputs, does what can be done, and says when it wants to go on, if there is more to do.
@@ -228,8 +216,9 @@ impl Speech {
             RowEvent::Began(at) => {
                 self.summary.began_at.get_or_insert(at);
             }
-            RowEvent::Pcm(pcm, at) => {
+            RowEvent::Pcm(mut pcm, at) => {
                 self.summary.first_pcm_at.get_or_insert(at);
+                fade_in(&mut pcm, piece.samples as usize, self.source_rate);
                 piece.samples += pcm.len() as u64;
                 piece.pcm.push_back(pcm);
             }
@@ -301,6 +290,9 @@ impl Speech {
     fn produce(&mut self, utterance: &Arc<Utterance>) -> Result<Option<Instant>, Failure> {
         let mut budget = TURN_SAMPLES;
         let mut packets = Vec::new();
+        if self.output.is_none() && !(self.active.is_empty() && self.tail.left == 0) {
+            self.output = Some(Output::new(&utterance.request, self.source_rate)?);
+        }
         while let Some(front) = self.active.front_mut() {
             let Some(output) = self.output.as_mut() else { break };
             if front.silence.left > 0 {
@@ -413,6 +405,17 @@ impl Speech {
 }
 
 impl Output {
+    fn new(request: &Request, source_rate: u32) -> Result<Self, Failure> {
+        Ok(Self {
+            speed: f64::from(request.speed),
+            pushed: 0,
+            fade: FadeOut::new(source_rate),
+            stretch: Stretcher::new(request.speed.into()).map_err(internal)?,
+            stretched: Vec::new(),
+            encoder: StreamEncoder::new(&request.format, source_rate).map_err(internal)?,
+        })
+    }
+
     fn push(&mut self, pcm: &[f32], packets: &mut Vec<Packet>) -> Result<(), Failure> {
         self.pushed += pcm.len() as u64;
         self.stretched.clear();

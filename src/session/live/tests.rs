@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 
 use super::*;
 use crate::audio::encode::PcmFormat;
-use crate::audio::pcm::{FadeOut, to_i16};
+use crate::audio::pcm::{FadeOut, fade_in, to_i16};
 use crate::device::actor::{DeviceActor, DeviceHandle};
 use crate::device::testing::{Call, Watched};
 use crate::device::thread::Shared;
@@ -58,6 +58,13 @@ fn request(seed: u64) -> Request {
     }
 }
 
+/// The first samples of a piece: its tone, faded in.
+fn beginning(seed: u64, n: usize) -> Vec<f32> {
+    let mut pcm: Vec<f32> = (0..n).map(|i| tone(seed, i)).collect();
+    fade_in(&mut pcm, 0, 24_000);
+    pcm
+}
+
 /// All of an utterance.
 struct Told {
     pieces: Vec<PieceDone>,
@@ -85,7 +92,7 @@ impl Told {
         }
     }
 
-    /// The tones of its pieces, in order and without a hole, faded at the very end.
+    /// The tones of its pieces, in order and without a hole, each faded in, and faded out at the very end.
     fn check_sound(&self) {
         let mut fade = FadeOut::new(24_000);
         let (mut expected, mut at) = (Vec::new(), 0.0);
@@ -94,8 +101,7 @@ impl Told {
             assert!((piece.start_ms - at).abs() < 1e-6, "piece {i} begins where the one before ends");
             at += piece.length_ms;
             let n = (piece.length_ms * 24.0).round() as usize;
-            let pcm: Vec<f32> = (0..n).map(|i| tone(piece.seed, i)).collect();
-            expected.extend(fade.push(&pcm));
+            expected.extend(fade.push(&beginning(piece.seed, n)));
         }
         expected.extend(fade.finish());
         let expected: Vec<i16> = expected.into_iter().map(to_i16).collect();
@@ -393,7 +399,8 @@ async fn values_that_are_not_finite_end_the_utterance_after_what_is_good() {
     assert_eq!(told.texts(), ["first this one."]);
     let n = (told.pieces[0].length_ms * 24.0).round() as usize;
     assert!(told.samples.len() >= n, "{} samples of {n}", told.samples.len());
-    assert!(told.samples[..n].iter().enumerate().all(|(i, s)| *s == to_i16(tone(7, i))), "all of the first piece");
+    let expected: Vec<i16> = beginning(7, n).into_iter().map(to_i16).collect();
+    assert!(told.samples[..n] == expected, "all of the first piece");
     room.empty().await;
 }
 

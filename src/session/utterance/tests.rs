@@ -22,7 +22,7 @@ struct Heard {
 }
 
 impl Listener<FakeEngine> for Heard {
-    fn audio(&mut self, pcm: &[f32], _: usize) -> Result<(), SpeakError> {
+    fn audio(&mut self, pcm: &[f32], _: usize, _: usize) -> Result<(), SpeakError> {
         self.pcm.extend_from_slice(pcm);
         self.chunks.push(pcm.len());
         Ok(())
