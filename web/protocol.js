@@ -136,6 +136,7 @@ export const HEADER_BYTES = 16;
  * @property {string} message
  * @property {string | null} [field]
  * @property {string | null} [id]
+ * @property {boolean} ended it is the end of that utterance, in the place of `done`
  * @property {number} [retry_after_ms]
  *
  * @typedef {object} Lost The connection went away while the utterance was alive.

@@ -74,9 +74,6 @@ export function backoffMs(attempt, backoff, random = Math.random()) {
   return Math.round(wait * (0.875 + 0.25 * random));
 }
 
-/** Errors after which the utterance they name is over. Others leave it alive. */
-const ENDING = new Set(['bad_text', 'no_audio', 'not_finite', 'device_failed', 'internal', 'overloaded']);
-
 /**
  * One text being spoken. Made by {@link VoxwireClient#start}.
  *
@@ -171,7 +168,7 @@ export class Utterance extends Emitter {
       case 'error':
         this.emit('error', message);
         // Before `started`, a refused value means that there is no utterance; a text too long leaves one.
-        if (ENDING.has(message.code) || (this.started === null && message.code !== 'too_much_text')) this.#finish(message);
+        if (message.ended || (this.started === null && message.code !== 'too_much_text')) this.#finish(message);
         break;
       default:
         this.#finish(message);

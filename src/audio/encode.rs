@@ -161,14 +161,6 @@ impl StreamFormat {
             Self::Pcm(format) => format.sample_rate,
         }
     }
-
-    /// Length of every packet but the last, in milliseconds.
-    pub fn frame_ms(&self) -> u32 {
-        match self {
-            Self::Opus(format) => format.frame_ms,
-            Self::Pcm(format) => format.frame_ms,
-        }
-    }
 }
 
 /// One packet of a stream.
@@ -245,11 +237,6 @@ impl StreamEncoder {
             Coder::Opus(coder) => coder.pre_skip(),
             Coder::Pcm(_) => 0,
         }
-    }
-
-    /// Samples pushed so far, at the source's rate.
-    pub fn pushed(&self) -> u64 {
-        self.pushed
     }
 
     /// Takes the next samples, f32 mono at the source's rate, and appends the packets they complete.

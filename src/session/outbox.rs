@@ -170,7 +170,6 @@ pub struct Events {
     /// What a player throws away at the start.
     pre_skip: Duration,
     sequence: u32,
-    sent: u64,
     first_sent: Option<std::time::Instant>,
     ended: bool,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -194,16 +193,10 @@ impl Events {
             sample_rate,
             pre_skip: samples(pre_skip.into(), CLOCK),
             sequence: 0,
-            sent: 0,
             first_sent: None,
             ended: false,
             sleep: None,
         }
-    }
-
-    /// Sound handed out so far.
-    pub fn sent(&self) -> Duration {
-        samples(self.sent, self.sample_rate)
     }
 
     /// The next packet, if there is one, it is due and the client keeps up.
@@ -230,7 +223,6 @@ impl Events {
         let frame = samples(packet.samples.into(), self.sample_rate);
         self.pacer.sent(samples(packet.start, self.sample_rate), frame, now);
         self.first_sent.get_or_insert(now.into_std());
-        self.sent += u64::from(packet.samples);
         self.flow.take_up_to(packet.source_end);
         if let Some(gate) = &self.gate {
             gate.send(frame);

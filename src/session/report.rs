@@ -21,9 +21,10 @@ pub struct PieceDone {
     pub seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reason {
     Complete,
+    #[default]
     NothingToSay,
 }
 
@@ -36,7 +37,7 @@ pub struct RefineRejected {
 }
 
 /// An utterance that said everything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     pub reason: Reason,
     /// Its pieces and the silence around them.
@@ -60,29 +61,6 @@ pub struct Summary {
     /// How often, and for how long, a listener who plays in real time from the first packet on ran dry.
     pub underruns: u32,
     pub underrun: Duration,
-}
-
-/// Of an utterance that has not begun.
-impl Default for Summary {
-    fn default() -> Self {
-        Self {
-            reason: Reason::NothingToSay,
-            audio_ms: 0.0,
-            pieces: 0,
-            steps: 0,
-            retries: 0,
-            rewritten: Vec::new(),
-            skipped: Vec::new(),
-            refine_rejected: Vec::new(),
-            text_at: None,
-            began_at: None,
-            first_pcm_at: None,
-            first_sent: None,
-            device_time: Duration::ZERO,
-            underruns: 0,
-            underrun: Duration::ZERO,
-        }
-    }
 }
 
 impl Summary {

@@ -158,6 +158,7 @@ async fn a_text_that_cannot_be_read_ends_its_utterance_and_no_other() {
     client.text(&a["id"], "so far so good. And \0 here.", true).await;
     let a = client.rest_of(a).await;
     assert_eq!((&a.end["type"], &a.end["code"]), (&json!("error"), &json!("bad_text")), "{}", a.end);
+    assert_eq!(a.end["ended"], true, "{}", a.end);
     client.speak(open_with("Still here.")).await.check().check_tones();
 }
 
@@ -180,6 +181,7 @@ async fn too_much_text_is_refused_by_the_limit_it_passed() {
         let error = client.control("error").await;
         assert_eq!((&error["code"], &error["id"]), (&json!("too_much_text"), &json!("a")), "{error}");
         assert!(error["message"].as_str().unwrap().contains(&chars.to_string()), "{error}");
+        assert_eq!(error["ended"], false, "{error}");
         // It goes on with what it had, to its end: that was the final text.
         let a = client.rest_of(a).await;
         a.check().check_tones();
@@ -192,6 +194,7 @@ async fn too_much_text_is_refused_by_the_limit_it_passed() {
             Heard::Control(error) => {
                 assert_eq!(error["code"], "too_much_text", "{error}");
                 assert!(error["message"].as_str().unwrap().contains(&chars.to_string()), "{error}");
+                assert_eq!(error["ended"], false, "{error}");
                 client.speak(open_with("Fine.")).await.check();
             }
             Heard::Closed(code, reason) => {

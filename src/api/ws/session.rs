@@ -391,8 +391,8 @@ impl SessionActor {
         warn!(session = %self.name, utterance = id, ?code, error = %failure, "utterance ended early");
         self.app.metrics.failed.inc();
         let retry_after_ms = (code == ErrorCode::Overloaded).then_some(RETRY_AFTER_SECONDS * 1000);
-        let error = Error { code, message: failure.to_string(), field: None, id: Some(id.to_string()), retry_after_ms };
-        send(ctx, &ServerMessage::Error(error));
+        let (message, id) = (failure.to_string(), Some(id.to_string()));
+        send(ctx, &ServerMessage::Error(Error { code, message, field: None, id, ended: true, retry_after_ms }));
         self.remove(0, ctx);
         if let Failure::Stalled { .. } = failure {
             self.app.metrics.slow_readers.inc();

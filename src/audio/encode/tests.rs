@@ -11,7 +11,6 @@ fn encoded(pcm: &[f32], format: StreamFormat, chunk: usize) -> Vec<Packet> {
     for chunk in pcm.chunks(chunk) {
         encoder.push(chunk, &mut out).unwrap();
     }
-    assert_eq!(encoder.pushed(), pcm.len() as u64);
     encoder.finish(&mut out).unwrap();
     out
 }

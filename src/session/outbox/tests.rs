@@ -166,7 +166,6 @@ async fn fast_packets_leave_at_once() {
     let mut ends = ends(Pace::Fast, None);
     ends.outbox.audio(packets(0..200, true));
     assert_eq!(ends.now().len(), 200);
-    assert_eq!(ends.events.sent(), FRAME_TIME * 200);
 }
 
 /// The pacer alone, on a clock of the test's own.

@@ -85,7 +85,7 @@ test('an error ends an utterance only when it says so', () => {
   socket.say({ type: 'started', id: started.id, stream: 1, format: {}, sampling: {} });
   socket.say({ type: 'error', code: 'too_much_text', message: 'm', id: started.id });
   assert.equal(started.alive, true);
-  socket.say({ type: 'error', code: 'device_failed', message: 'm', id: started.id });
+  socket.say({ type: 'error', code: 'device_failed', message: 'm', id: started.id, ended: true });
   assert.equal(started.outcome.code, 'device_failed');
   const refused = client.start({ speed: 9 });
   socket.say({ type: 'error', code: 'bad_value', field: 'speed', message: 'm', id: refused.id });

@@ -78,20 +78,6 @@ impl ErrorCode {
             | Self::Internal => None,
         }
     }
-
-    /// Whether this error is the end of the utterance whose id it carries; it then takes the place of `done`.
-    pub fn ends_utterance(&self) -> bool {
-        matches!(
-            self,
-            Self::BadText
-                | Self::NoAudio
-                | Self::NotFinite
-                | Self::DeviceFailed
-                | Self::Internal
-                | Self::SlowReader
-                | Self::Overloaded
-        )
-    }
 }
 
 /// Why a client's message was not taken. Repeats at most 40 characters of a value, with control characters escaped.

@@ -256,6 +256,8 @@ pub struct Error {
     pub message: String,
     pub field: Option<String>,
     pub id: Option<String>,
+    /// This is the end of the utterance `id`: it stands in the place of `done`.
+    pub ended: bool,
     /// Only with [`ErrorCode::Overloaded`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
@@ -263,7 +265,7 @@ pub struct Error {
 
 impl From<Refusal> for Error {
     fn from(Refusal { code, message, field, id }: Refusal) -> Self {
-        Self { code, message, field, id, retry_after_ms: None }
+        Self { code, message, field, id, ended: false, retry_after_ms: None }
     }
 }
 

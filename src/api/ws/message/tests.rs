@@ -172,9 +172,11 @@ fn overload_and_slow_reading_close_the_socket_and_overload_tells_when_to_come_ba
         message: "m".into(),
         field: None,
         id: Some("a".into()),
+        ended: true,
         retry_after_ms: Some(500),
     };
-    let expected = r#"{"type":"error","code":"overloaded","message":"m","field":null,"id":"a","retry_after_ms":500}"#;
+    let expected =
+        r#"{"type":"error","code":"overloaded","message":"m","field":null,"id":"a","ended":true,"retry_after_ms":500}"#;
     assert_eq!(ServerMessage::Error(error.clone()).to_json(), expected);
     let other = Error { code: ErrorCode::Internal, retry_after_ms: None, ..error };
     assert!(!ServerMessage::Error(other).to_json().contains("retry_after_ms"));
