@@ -7,7 +7,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 use crate::session::report::Summary;
 use crate::session::service::Service;
@@ -37,58 +37,57 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("voxwire");
-        let mut gauge = |name: &str, help: &str| {
-            let gauge: Gauge = Gauge::default();
-            registry.register(name, help, gauge.clone());
-            gauge
-        };
-        let sessions = gauge("sessions", "WebSockets open");
-        let rows = gauge("rows_active", "Rows that have a slot of the device");
-        let rows_paused = gauge("rows_paused", "Rows that make no steps because their listeners are far behind");
-        let rows_waiting = gauge("rows_waiting", "Rows without a slot");
-        let slots = gauge("slots", "Slots of the device");
-        let utterances = gauge("utterances_active", "Utterances that speak or wait for a slot");
-        let steps = gauge("device_steps", "Decode steps since the start, each of all its rows");
-        let mut counter = |name: &str, help: &str| {
-            let counter: Counter = Counter::default();
-            registry.register(name, help, counter.clone());
-            counter
-        };
-        let started = counter("utterances_started", "Utterances started");
-        let done = counter("utterances_done", "Utterances spoken to their end");
-        let cancelled = counter("utterances_cancelled", "Utterances cancelled, or whose client went away");
-        let failed = counter("utterances_failed", "Utterances that ended with an error");
-        let slow_readers = counter("slow_readers", "Sockets closed because they did not read");
-        let underruns = counter("underruns", "Times a listener in real time ran dry, as far as the server knows");
-        let audio_ms = counter("audio_milliseconds", "Sound of the utterances that were spoken to their end");
-        let mut seconds = |name: &str, help: &str| {
-            // 1 ms to 16 s.
-            let histogram = Histogram::new(exponential_buckets(0.001, 2.0, 15));
-            registry.register(name, help, histogram.clone());
-            histogram
-        };
-        let ttfa = seconds("ttfa_seconds", "Text there -> first packet handed over");
-        let queue = seconds("queue_seconds", "Text there -> the row had a slot");
+        let r = &mut registry;
         Self {
+            sessions: add(r, "sessions", "WebSockets open", Gauge::default()),
+            rows: add(r, "rows_active", "Rows that have a slot of the device", Gauge::default()),
+            rows_paused: add(
+                r,
+                "rows_paused",
+                "Rows that make no steps because their listeners are far behind",
+                Gauge::default(),
+            ),
+            rows_waiting: add(r, "rows_waiting", "Rows without a slot", Gauge::default()),
+            slots: add(r, "slots", "Slots of the device", Gauge::default()),
+            utterances: add(r, "utterances_active", "Utterances with work on the device, or waiting for a slot", Gauge::default()),
+            steps: add(r, "device_steps", "Decode steps since the start, each of all its rows", Gauge::default()),
+            started: add(r, "utterances_started", "Utterances started", Counter::default()),
+            done: add(r, "utterances_done", "Utterances spoken to their end", Counter::default()),
+            cancelled: add(
+                r,
+                "utterances_cancelled",
+                "Utterances cancelled, or whose client went away",
+                Counter::default(),
+            ),
+            failed: add(r, "utterances_failed", "Utterances that ended with an error", Counter::default()),
+            slow_readers: add(r, "slow_readers", "Sockets closed because they did not read", Counter::default()),
+            underruns: add(
+                r,
+                "underruns",
+                "Times a listener in real time ran dry, as far as the server knows",
+                Counter::default(),
+            ),
+            audio_ms: add(
+                r,
+                "audio_milliseconds",
+                "Sound of the utterances that were spoken to their end",
+                Counter::default(),
+            ),
+            ttfa: add(r, "ttfa_seconds", "Text there -> first packet handed over", seconds()),
+            queue: add(r, "queue_seconds", "Text there -> the row had a slot", seconds()),
             registry: Mutex::new(registry),
-            sessions,
-            started,
-            done,
-            cancelled,
-            failed,
-            slow_readers,
-            underruns,
-            audio_ms,
-            ttfa,
-            queue,
-            rows,
-            rows_paused,
-            rows_waiting,
-            slots,
-            utterances,
-            steps,
         }
     }
+}
+
+fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// 1 ms to 16 s.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
 
 impl Metrics {
