@@ -45,7 +45,8 @@ fn say(voice: &str, path: &str) -> Said {
         let data = file.tensor(name).unwrap().data().to_vec();
         data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
     };
-    let codes = file.tensor("codes").unwrap().data().chunks_exact(8).map(|b| b[0] as u16 | (b[1] as u16) << 8).collect();
+    let code = |b: &[u8]| u16::try_from(i64::from_le_bytes(b.try_into().unwrap())).unwrap();
+    let codes = file.tensor("codes").unwrap().data().chunks_exact(8).map(code).collect();
     Said { codes, hidden: f32s("hidden"), wav: f32s("wav") }
 }
 

@@ -71,7 +71,7 @@ def main():
     args = arguments(__doc__, (["worker"], dict(type=int)), (["workers"], dict(type=int)))
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    if args.worker == 0 and not os.path.exists(f"{args.data}/hibari_sym.onnx"):
+    if not os.path.exists(f"{args.data}/hibari_sym.onnx"):
         teacher.prepare(args.data)
     synthesiser = Synthesiser(args.data)
     train, extra = read_lines(f"{args.data}/train.txt"), read_lines(f"{args.data}/extra.txt")

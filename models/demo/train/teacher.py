@@ -33,10 +33,13 @@ def prepare(data):
 
     model = onnx.load(os.path.join(os.path.dirname(hibari.__file__), "assets/hibari.onnx"))
     model.graph.output.append(helper.make_tensor_value_info(DURATION_OUTPUT, TensorProto.FLOAT, None))
-    full, symbols = f"{data}/hibari_dur.onnx", f"{data}/hibari_sym.onnx"
-    onnx.save(model, full)
+    mine = f".{os.getpid()}.onnx"  # workers that start together each write their own, the last one stays
+    full, symbols = f"{data}/hibari_dur", f"{data}/hibari_sym"
+    onnx.save(model, full + mine)
     # durations and pitch alone, without the spectrum: four times as fast
-    onnx.utils.extract_model(full, symbols, ["ids", "speed"], ["f0", DURATION_OUTPUT], check_model=False)
+    onnx.utils.extract_model(full + mine, symbols + mine, ["ids", "speed"], ["f0", DURATION_OUTPUT], check_model=False)
+    for name in (full, symbols):
+        os.replace(name + mine, name + ".onnx")
 
 
 class Teacher:
