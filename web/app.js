@@ -8,6 +8,7 @@
 import { Editor } from './editor.js';
 import { language, SAMPLES, say, setLanguage, translate } from './i18n.js';
 import { Player } from './player.js';
+import { Reading } from './reading.js';
 import { Scope } from './scope.js';
 import { Settings } from './settings.js';
 import { recall, remember } from './store.js';
@@ -37,6 +38,12 @@ const voices = new Voices(
   { names: part('names'), draw: part('draw-part'), seed: /** @type {HTMLInputElement} */ (part('seed')), button: button('draw'), history: part('history') },
   message => tell(message, true),
 );
+
+const reading = new Reading({
+  drawer: /** @type {HTMLDetailsElement} */ (part('reading')), note: part('reading-note'), columns: part('reading-columns'),
+  spoken: part('reading-spoken'), rewritten: part('reading-rewritten'), skipped: part('reading-skipped'),
+  stageDrawer: part('reading-stage-drawer'), stages: part('reading-stages'),
+}, new URL('v1/text/normalize', document.baseURI), () => editor.text, token);
 
 /** The utterance asked for last. @type {Utterance | null} */
 let utterance = null;
@@ -77,7 +84,6 @@ function begin(next) {
   const ours = (/** @type {() => void} */ act) => { if (utterance === next) act(); };
   player.play(next);
   editor.begin();
-  showChanges(null);
   showFigures(player.figures);
   button('stop').disabled = false;
   tellPhrase('asking');
@@ -91,7 +97,6 @@ function begin(next) {
 function ended(outcome) {
   if (outcome.type === 'done') {
     lastDone = outcome;
-    showChanges(outcome);
     showFigures(player.figures);
   }
   if (!player.busy) finished();
@@ -222,45 +227,12 @@ function figure(name, value, unit, sub) {
   part(`f-${name}-sub`).textContent = sub;
 }
 
-/** What was read otherwise than written, quietly. @param {Done | null} done */
-function showChanges(done) {
-  const items = done === null ? [] : [
-    ...done.rewritten.map(({ from, to }) => [deleted(from), ' → ', strong(to)]),
-    ...done.skipped.map(({ text, why }) => [deleted(text), ` ${say('skippedWord')} (${why})`]),
-    ...(done.refine_rejected ?? []).map(({ why }) => [why]),
-  ];
-  const shown = items.slice(0, 12).map(content => listItem(...content));
-  if (items.length > 12) shown.push(listItem(say('changesMore', { n: items.length - 12 })));
-  part('change-list').replaceChildren(...shown);
-  part('changes').hidden = items.length === 0;
-}
-
-/** @param {(Node | string)[]} content */
-function listItem(...content) {
-  const item = document.createElement('li');
-  item.append(...content);
-  return item;
-}
-
-/** @param {string} text */
-function deleted(text) {
-  const element = document.createElement('span');
-  element.textContent = `“${text.trim()}”`;
-  return element;
-}
-
-/** @param {string} text */
-function strong(text) {
-  const element = document.createElement('b');
-  element.textContent = text.trim();
-  return element;
-}
-
 // ---- connection
 
 client.on('state', event => {
   const was = connection.state;
   connection = event;
+  if (event.state !== 'ready') reading.most = 0;
   retryAt = event.state === 'lost' ? performance.now() + (event.retryMs ?? 0) : 0;
   showConnection();
   if (event.state === 'ready' && was !== 'ready') {
@@ -274,6 +246,7 @@ client.on('ready', ready => {
   voices.offer(ready.model);
   showModel(ready);
   showCount();
+  reading.most = ready.limits.text_chars;
 });
 client.on('latency', ms => {
   latency = ms;
@@ -361,7 +334,10 @@ function showCount() {
 button('speak').addEventListener('click', event => void speak(event.timeStamp));
 button('stop').addEventListener('click', stop);
 button('retry').addEventListener('click', () => client.retry());
-editor.area.addEventListener('input', showCount);
+editor.area.addEventListener('input', () => {
+  showCount();
+  reading.changed();
+});
 part('tags').addEventListener('click', event => {
   const tag = /** @type {HTMLElement} */ (event.target).dataset.tag;
   if (tag) editor.insert(`[${tag}]`);
@@ -395,7 +371,7 @@ function showWords() {
   showConnection();
   showCount();
   showFigures(player.figures);
-  showChanges(lastDone);
+  reading.render();
   if (client.ready) showModel(client.ready);
   retell();
 }

@@ -29,6 +29,7 @@ const ASSETS: &[Asset] = &[
     asset!("jitter.js", "text/javascript; charset=utf-8"),
     asset!("player.js", "text/javascript; charset=utf-8"),
     asset!("protocol.js", "text/javascript; charset=utf-8"),
+    asset!("reading.js", "text/javascript; charset=utf-8"),
     asset!("resample.js", "text/javascript; charset=utf-8"),
     asset!("scope.js", "text/javascript; charset=utf-8"),
     asset!("settings.js", "text/javascript; charset=utf-8"),

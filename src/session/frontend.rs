@@ -11,10 +11,13 @@ use crate::model::prompt::{DecodePath, Prompt, PromptVoice, Sample};
 use crate::model::speaker::{SpeakerStats, StatsError, Voice, VoiceContext, VoiceError, VoiceKind};
 use crate::model::tokenizer::{Tokenizer, TokenizerError};
 use crate::parallel::Team;
-use crate::text::{self, Language, LexiconError, LexiconFile, TextError};
+use crate::text::{self, Homophones, HomophonesError, Language, LexiconError, LexiconFile, TextError};
 
 /// Names and speaker strings of the voices a model comes with.
 pub const VOICES_FILE: &str = "voices.json";
+
+/// Characters the model reads badly, and others of the same sound.
+pub const HOMOPHONES_FILE: &str = "homophones_map.json";
 
 #[derive(Debug, thiserror::Error)]
 pub enum FrontendError {
@@ -28,6 +31,8 @@ pub enum FrontendError {
     Voice(#[from] VoiceError),
     #[error(transparent)]
     Text(#[from] TextError),
+    #[error(transparent)]
+    Homophones(#[from] HomophonesError),
     #[error("{file}: {source}")]
     Voices { file: PathBuf, source: serde_json::Error },
     #[error("{file}: {source}")]
@@ -47,6 +52,7 @@ pub struct Frontend {
     tags: Vec<&'static str>,
     /// The user's words.
     lexicon: Option<LexiconFile>,
+    homophones: Option<Homophones>,
     /// Most texts have few different characters, and asking the tokenizer is slow.
     known: RwLock<HashMap<char, bool>>,
 }
@@ -68,9 +74,10 @@ impl Frontend {
         let languages = dims.capabilities.languages.iter().filter_map(|l| Language::of_code(l)).collect();
         let tags = text::TEXT_TAGS.into_iter().filter(|t| tokenizer.has_tag(&format!("[{t}]"))).collect();
         let voices = named_voices(dir)?;
+        let homophones = Homophones::load(&dir.join(HOMOPHONES_FILE))?;
         let known = RwLock::default();
         let dir = dir.to_path_buf();
-        Ok(Self { dir, dims, tokenizer, voices, stats, languages, tags, lexicon: None, known })
+        Ok(Self { dir, dims, tokenizer, voices, stats, languages, tags, lexicon: None, homophones, known })
     }
 
     /// Reads words as this file says, from now on and whenever it changes.
@@ -102,7 +109,8 @@ impl Frontend {
         let limits = text::Limits { max_words: self.dims.capabilities.max_words, ..text::Limits::default() };
         let (tags, languages) = (&self.tags, &self.languages);
         let lexicon = self.lexicon.as_ref().map(LexiconFile::current);
-        f(&text::Options { tags, languages, limits, lexicon: lexicon.as_deref(), raw, ..text::Options::new(&knows) })
+        let (lexicon, homophones) = (lexicon.as_deref(), self.homophones.as_ref());
+        f(&text::Options { tags, languages, limits, lexicon, homophones, raw, ..text::Options::new(&knows) })
     }
 
     /// The whole text at once.

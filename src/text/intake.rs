@@ -26,6 +26,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::decode::Decode;
+use super::homophones::Swap;
 use super::letters::Letters;
 use super::lexicon::Lookup;
 use super::marks::Marks;
@@ -80,10 +81,10 @@ impl Intake {
         let Some(trace) = &self.stages.trace else {
             return Vec::new();
         };
-        // Without a lexicon, or where it changed nothing, there is nothing to show.
-        let changed = trace[MARKS] != trace[MARKS + 1];
-        let shown = STAGES.into_iter().zip(trace.iter()).take(MARKS + 1 + usize::from(changed));
-        shown.map(|(stage, text)| StageText { stage, text: text.clone() }).collect()
+        // Without a lexicon or a map, or where it changed nothing, there is nothing to show.
+        let changed = |i: &usize| *i <= MARKS || trace[*i] != trace[*i - 1];
+        let shown = (0..STAGES.len()).filter(changed);
+        shown.map(|i| StageText { stage: STAGES[i], text: trace[i].clone() }).collect()
     }
 
     /// Adds text as sent. Returns the pieces that no later text can change.
@@ -218,13 +219,15 @@ struct Stages {
     letters: (Window, Letters),
     marks: (Window, Marks),
     lookup: (Window, Lookup),
+    homophones: (Window, Swap),
     tidied: Window,
     splitter: Splitter,
     trace: Option<Box<Trace>>,
 }
 
 /// The names of the stages before the pieces are cut.
-const STAGES: [&str; 8] = ["decode", "markup", "tags", "shorthand", "readings", "letters", "marks", "lexicon"];
+const STAGES: [&str; 9] =
+    ["decode", "markup", "tags", "shorthand", "readings", "letters", "marks", "lexicon", "homophones"];
 
 /// The place of `marks` in them, which has a word to say when the text ends.
 const MARKS: usize = 6;
@@ -262,8 +265,10 @@ impl Stages {
             write(&self.lookup.0.units()[seen..], context.options, &mut trace[MARKS]);
         }
         self.lookup.0.end();
-        let text = self.trace.as_mut().and_then(|trace| trace.last_mut());
-        pass(&mut self.lookup, &mut self.tidied, context, text);
+        let mut texts = self.trace.iter_mut().flat_map(|trace| trace[MARKS + 1..].iter_mut());
+        pass(&mut self.lookup, &mut self.homophones.0, context, texts.next());
+        self.homophones.0.end();
+        pass(&mut self.homophones, &mut self.tidied, context, texts.next());
         let mut cuts = Vec::new();
         self.split(context, &mut cuts);
         self.splitter.finish(context.options.limits, None, &mut cuts);
@@ -274,17 +279,18 @@ impl Stages {
         self.lookup.1.restart();
         self.windows().into_iter().for_each(|window| *window = Window::default());
         self.lookup.0 = Window::default();
+        self.homophones.0 = Window::default();
         cuts
     }
 
-    /// Of all stages but the last, for which more comes when `marks` ends.
+    /// Of the stages before `lexicon`, for which more comes when `marks` ends.
     fn windows(&mut self) -> [&mut Window; 7] {
         let Self { decode, markup, tags, shorthand, readings, letters, marks, .. } = self;
         [&mut decode.0, &mut markup.0, &mut tags.0, &mut shorthand.0, &mut readings.0, &mut letters.0, &mut marks.0]
     }
 
     fn run(&mut self, context: &Context) {
-        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, tidied, trace, .. } = self;
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, homophones, tidied, trace, .. } = self;
         let mut texts = trace.iter_mut().flat_map(|trace| trace.iter_mut());
         pass(decode, &mut markup.0, context, texts.next());
         pass(markup, &mut tags.0, context, texts.next());
@@ -293,7 +299,8 @@ impl Stages {
         pass(readings, &mut letters.0, context, texts.next());
         pass(letters, &mut marks.0, context, texts.next());
         pass(marks, &mut lookup.0, context, texts.next());
-        pass(lookup, tidied, context, texts.next());
+        pass(lookup, &mut homophones.0, context, texts.next());
+        pass(homophones, tidied, context, texts.next());
     }
 
     fn split(&mut self, context: &Context, cuts: &mut Vec<Cut>) {
@@ -303,10 +310,10 @@ impl Stages {
     }
 
     /// In the order of the stages.
-    fn logs(&self) -> [&Log; 8] {
-        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, .. } = self;
+    fn logs(&self) -> [&Log; 9] {
+        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, homophones, .. } = self;
         let (early, numbers) = ((&decode.1.log, &markup.1.log, &tags.1.log), (&shorthand.1.log, &readings.1.log));
-        [early.0, early.1, early.2, numbers.0, numbers.1, &letters.1.log, &marks.1.log, &lookup.1.log]
+        [early.0, early.1, early.2, numbers.0, numbers.1, &letters.1.log, &marks.1.log, &lookup.1.log, &homophones.1.log]
     }
 }
 

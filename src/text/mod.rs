@@ -12,10 +12,12 @@
 //! 6. `letters`: what is no letter the model knows is folded, or skipped and reported;
 //! 7. `marks`: punctuation to the few marks the models know, spaces tidied;
 //! 8. `lexicon`: the user's words, if there are any;
-//! 9. `split`: pieces of a length the model speaks well, at pauses, then sentence, then clause ends.
+//! 9. `homophones`: characters the model reads badly, where it comes with a map of them;
+//! 10. `split`: pieces of a length the model speaks well, at pauses, then sentence, then clause ends.
 //!
 //! All of them run while the text arrives: [`Intake`] says how.
 
+pub mod homophones;
 pub mod intake;
 pub mod lexicon;
 pub mod numbers;
@@ -35,6 +37,7 @@ mod unit;
 use std::ops::Range;
 use std::time::Duration;
 
+pub use homophones::{Homophones, HomophonesError};
 pub use intake::Intake;
 pub use lexicon::{Lexicon, LexiconError, LexiconFile};
 pub use refine::{RefineRejection, accept_refined, same_words};
@@ -97,6 +100,8 @@ pub struct Options<'a> {
     pub limits: Limits,
     /// The user's words. A lexicon may be exchanged while a text arrives: what is still to come is read by the new one.
     pub lexicon: Option<&'a Lexicon>,
+    /// The model's map of characters it reads badly.
+    pub homophones: Option<&'a Homophones>,
     /// No normalisation and no splitting: one piece, the text as it is.
     pub raw: bool,
 }
@@ -111,7 +116,7 @@ impl<'a> Options<'a> {
     /// ChatTTS's tags, Chinese and English, pieces of up to 20 s.
     pub fn new(knows: &'a dyn Fn(char) -> bool) -> Self {
         let languages = &[Language::Chinese, Language::English];
-        Self { knows, tags: &TEXT_TAGS, languages, limits: Limits::default(), lexicon: None, raw: false }
+        Self { knows, tags: &TEXT_TAGS, languages, limits: Limits::default(), lexicon: None, homophones: None, raw: false }
     }
 
     /// Whether the model speaks `language` and has the characters numbers are read with in it.
@@ -172,6 +177,8 @@ pub enum ChangeKind {
     Symbol,
     /// By the user's lexicon.
     Lexicon,
+    /// By the model's map of homophones.
+    Homophone,
     Accent,
     Punctuation,
 }

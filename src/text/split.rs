@@ -1,4 +1,4 @@
-//! Stage 9: pieces, made while the text arrives.
+//! Stage 10: pieces, made while the text arrives.
 //!
 //! The first piece is the first sentence, so that its audio can begin early. Later ones hold as many sentences as their
 //! limit allows, and the limit grows: a slow writer does not starve the listener, a fast one gets long natural pieces.
