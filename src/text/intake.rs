@@ -290,7 +290,9 @@ impl Stages {
     }
 
     fn run(&mut self, context: &Context) {
-        let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, homophones, tidied, trace, .. } = self;
+        let Self {
+            decode, markup, tags, shorthand, readings, letters, marks, lookup, homophones, tidied, trace, ..
+        } = self;
         let mut texts = trace.iter_mut().flat_map(|trace| trace.iter_mut());
         pass(decode, &mut markup.0, context, texts.next());
         pass(markup, &mut tags.0, context, texts.next());
@@ -313,7 +315,17 @@ impl Stages {
     fn logs(&self) -> [&Log; 9] {
         let Self { decode, markup, tags, shorthand, readings, letters, marks, lookup, homophones, .. } = self;
         let (early, numbers) = ((&decode.1.log, &markup.1.log, &tags.1.log), (&shorthand.1.log, &readings.1.log));
-        [early.0, early.1, early.2, numbers.0, numbers.1, &letters.1.log, &marks.1.log, &lookup.1.log, &homophones.1.log]
+        [
+            early.0,
+            early.1,
+            early.2,
+            numbers.0,
+            numbers.1,
+            &letters.1.log,
+            &marks.1.log,
+            &lookup.1.log,
+            &homophones.1.log,
+        ]
     }
 }
 

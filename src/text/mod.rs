@@ -116,7 +116,15 @@ impl<'a> Options<'a> {
     /// ChatTTS's tags, Chinese and English, pieces of up to 20 s.
     pub fn new(knows: &'a dyn Fn(char) -> bool) -> Self {
         let languages = &[Language::Chinese, Language::English];
-        Self { knows, tags: &TEXT_TAGS, languages, limits: Limits::default(), lexicon: None, homophones: None, raw: false }
+        Self {
+            knows,
+            tags: &TEXT_TAGS,
+            languages,
+            limits: Limits::default(),
+            lexicon: None,
+            homophones: None,
+            raw: false,
+        }
     }
 
     /// Whether the model speaks `language` and has the characters numbers are read with in it.

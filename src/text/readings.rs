@@ -11,6 +11,7 @@ mod codes;
 mod dates;
 mod forced;
 mod fractions;
+mod known;
 mod look;
 mod quantity;
 mod roman;
@@ -105,6 +106,8 @@ pub(super) struct Readings {
     last: Option<Language>,
     /// The number just read goes on, in this language.
     unfinished: Option<Language>,
+    /// The language of the number that ended right here, or before one mark: 4.2/16GB, 5V2A.
+    joined: Option<Language>,
 }
 
 impl Readings {
@@ -174,6 +177,7 @@ impl Readings {
         let signed = match c {
             '-' | '+' => {
                 look.is_fresh()
+                    && !(c == '+' && look.back(1) == Some('+'))
                     && !self.is_after_measure(look)
                     && (look.is_digit(i + 1)? || is_point(look, i + 1)? || {
                         units::currency_before(look, i + 1)?.is_some()
@@ -196,8 +200,10 @@ impl Readings {
 
     fn number(&self, look: &Look) -> Seen<Option<Found>> {
         type Rule = fn(&Look) -> Seen<Option<Found>>;
-        const RULES: [Rule; 12] = [
+        const RULES: [Rule; 14] = [
             codes::packed_date,
+            known::scientific,
+            known::known,
             dates::padded,
             dates::date,
             dates::beside_month,
@@ -210,7 +216,9 @@ impl Readings {
             codes::named_model,
             dates::year,
         ];
-        if codes::is_attached(look) && !self.after_moment {
+        // 1h30min: a unit is no name.
+        let after_unit = self.after_number && self.touching && look.back(1).is_some_and(is_latin);
+        if codes::is_attached(look) && !self.after_moment && !after_unit {
             return codes::model(look);
         }
         let continues = look.back(1) == Some('.') && look.back(2).is_some_and(|c| c.is_ascii_digit());
@@ -248,11 +256,25 @@ impl Readings {
         if found.chinese_only {
             return Ok(Some(Language::Chinese));
         }
+        let beside = look.back(1).is_some_and(|c| is_latin(c) || matches!(c, '/' | '-' | ':' | '–' | '~'));
+        let beside = if found.kind == ChangeKind::Number { beside } else { self.touching && !found.link };
+        if let Some(language) = self.joined
+            && beside
+        {
+            return Ok(Some(language));
+        }
         // What the stage before wrote for "No."; 排名No.1 is "number one".
         if look.before().trim_end().ends_with("number") {
             return Ok(Some(Language::English));
         }
         if found.name
+            && let Some(language) = language_of_name(look, found.end)?
+        {
+            return Ok(Some(language));
+        }
+        if found.kind == ChangeKind::Number
+            && is_behind_name(look.before())
+            && !look.at(look.past_space(found.end)?)?.is_some_and(is_latin)
             && let Some(language) = language_of_name(look, found.end)?
         {
             return Ok(Some(language));
@@ -264,10 +286,31 @@ impl Readings {
     /// letters; English text holds no single Chinese ones). In a line without letters it is that of the line before.
     fn around(&self, input: &Window, end: usize, first: Language) -> Seen<Language> {
         let reach = self.letter.map_or(MAX_CONTEXT, |(_, ago)| ago.min(MAX_CONTEXT));
+        let mut unit_of_number = true;
         for away in 1..=reach {
             let Some(unit) = input.at(end - 1 + away)?.filter(|u| u.as_char() != Some('\n')) else {
                 break;
             };
+            // The letters of 50Hz and 30cm tell nothing.
+            unit_of_number = match unit.as_char() {
+                Some(c) if c.is_ascii_digit() => true,
+                Some(c) => unit_of_number && is_latin(c) && away > 1,
+                None => false,
+            };
+            let sign = match unit.as_char() {
+                Some(c) if is_latin(c) => {
+                    let before = input.char_at(end + away - 2)?;
+                    // The x of 5 x 3 and the n of 2^n.
+                    before == Some('^')
+                        || (c == 'x' && !before.is_some_and(is_latin) && {
+                            !input.char_at(end + away)?.is_some_and(is_latin)
+                        })
+                }
+                _ => false,
+            };
+            if unit_of_number || sign {
+                continue;
+            }
             if let Some(after) = language_of(&unit) {
                 let before = self.letter.filter(|(before, ago)| *ago == away && *before == Language::Chinese);
                 return Ok(before.map_or(after, |(before, _)| before));
@@ -307,13 +350,23 @@ fn language_of_name(look: &Look, end: usize) -> Seen<Option<Language>> {
     Ok(latin.then_some(Language::English))
 }
 
+/// Whether a word that begins with a capital and a space end `before`: Android 14.
+fn is_behind_name(before: &str) -> bool {
+    let Some(before) = before.strip_suffix(' ') else {
+        return false;
+    };
+    let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
 fn is_point(look: &Look, k: usize) -> Seen<bool> {
     Ok(look.is(k, '.')? && look.is_digit(k + 1)?)
 }
 
 /// What a letter may begin: a link, an amount of money, a Roman numeral, an x between two numbers.
 fn letters(look: &Look, c: char) -> Seen<Option<Found>> {
-    if look.back(1).is_some_and(|c| c.is_ascii_digit()) {
+    let spaced = c == 'x' && look.back(1) == Some(' ') && look.back(2).is_some_and(|c| c.is_ascii_digit());
+    if spaced || look.back(1).is_some_and(|c| c.is_ascii_digit()) {
         return if matches!(c, 'x' | 'X') { symbols::symbol(look, c, false, false) } else { Ok(None) };
     }
     if look.back(1).is_some_and(is_latin) {
@@ -357,6 +410,8 @@ impl Stage for Readings {
             let c = unit.as_char();
             self.after_number &= !unit.is_word();
             self.after_moment &= c == Some(' ');
+            self.joined =
+                self.joined.filter(|_| self.touching && c.is_some_and(|c| matches!(c, '/' | '-' | ':' | '–' | '~')));
             self.touching = false;
             self.in_link &= c.is_some_and(|c| c.is_ascii_alphanumeric());
             self.unfinished = None;
@@ -372,13 +427,15 @@ impl Stage for Readings {
         };
         let is_number = found.kind == ChangeKind::Number;
         // i7-13700K: no pause for the hyphen of a name.
-        let in_name = found.link || (found.name && look.back(1) == Some('-'));
+        let after_unit = self.touching && look.back(1).is_some_and(is_latin);
+        let in_name = found.link || after_unit || (found.name && look.back(1) == Some('-'));
         if self.after_number && is_number && self.unfinished.is_none() && !in_name {
             out.push(Unit::char(pause, unit.start..unit.start));
         }
         self.after_number = is_number;
         self.after_moment = found.moment;
         self.touching = true;
+        self.joined = Some(language);
         self.in_link = found.link;
         self.link_language = Some(language);
         self.unfinished = found.goes_on.then_some(language);

@@ -19,7 +19,7 @@ enum Follow {
 /// Most letters taken for one abbreviation, which bounds the time spent on texts like "a.a.a.a".
 const MAX_INITIALS: usize = 8;
 
-const ABBREVIATIONS: [(&str, &str, Follow); 27] = [
+const ABBREVIATIONS: [(&str, &str, Follow); 29] = [
     ("mr.", "mister", Follow::Word),
     ("mrs.", "missus", Follow::Word),
     ("ms.", "miss", Follow::Word),
@@ -47,6 +47,8 @@ const ABBREVIATIONS: [(&str, &str, Follow); 27] = [
     ("ch.", "chapter", Follow::Number),
     ("sec.", "section", Follow::Number),
     ("eq.", "equation", Follow::Number),
+    ("ext.", "extension", Follow::Number),
+    ("nos.", "numbers", Follow::Number),
 ];
 
 /// Before a day only, with a full stop or without; a capital tells them from words such as "mar".
@@ -147,7 +149,14 @@ fn abbreviation(input: &Window, i: usize) -> Result<Option<Found>, More> {
             Follow::Number if !next.is_some_and(|c| c.is_ascii_digit()) => continue,
             Follow::Number => false,
         };
-        return Ok(Some((long.to_string(), end, keeps)));
+        // NO.20231108: the number is none of a name.
+        let apart = if input.char_at(end)?.is_some_and(|c| c.is_ascii_digit()) { " " } else { "" };
+        return Ok(Some((format!("{long}{apart}"), end, keeps)));
+    }
+    // No1, NO1
+    let digit = |k: usize| Ok(input.char_at(k)?.is_some_and(|c| c.is_ascii_digit()));
+    if input.char_at(i)? == Some('N') && matches!(input.char_at(i + 1)?, Some('o' | 'O')) && digit(i + 2)? {
+        return Ok(Some(("number ".to_string(), i + 2, false)));
     }
     Ok(None)
 }

@@ -7,7 +7,7 @@ use crate::text::Language;
 use crate::text::numbers::{Number, chinese_dialled, chinese_digits, english_digits, english_year};
 use crate::text::unit::{is_han, is_latin};
 
-const PHONE_WORDS: [&str; 24] = [
+const PHONE_WORDS: [&str; 32] = [
     "电话",
     "電話",
     "手机",
@@ -32,6 +32,14 @@ const PHONE_WORDS: [&str; 24] = [
     "联系方式",
     "报警",
     "来电",
+    "急救",
+    "火警",
+    "匪警",
+    "查号",
+    "短信发到",
+    "发短信到",
+    "发送到",
+    "分机",
 ];
 const ENGLISH_PHONE_WORDS: [&str; 12] =
     ["call", "dial", "phone", "telephone", "tel", "mobile", "fax", "hotline", "ring", "text", "cell", "whatsapp"];
@@ -132,7 +140,7 @@ struct Groups {
 
 /// Digits in groups with one of `signs` between.
 fn groups(look: &Look, at: usize, signs: &[char], most: usize) -> Seen<Groups> {
-    let mut digits = vec![look.digits(at, 12)?];
+    let mut digits = vec![look.digits(at, 16)?];
     let mut end = at + digits[0].len();
     while digits.len() < most && look.at(end)?.is_some_and(|c| signs.contains(&c)) {
         let group = look.digits(end + 1, 12)?;
@@ -191,12 +199,35 @@ pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
 }
 
 fn phone_told(look: &Look) -> bool {
-    let before = bare(look.before());
-    PHONE_WORDS.iter().any(|w| before.ends_with(w)) || ENGLISH_PHONE_WORDS.contains(&last_word(look.before()).as_str())
+    let text = before_list(look.before());
+    let before = bare(text);
+    // 电话65551234转801.
+    let extension = before.strip_suffix('转').is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit()));
+    extension
+        || PHONE_WORDS.iter().any(|w| before.ends_with(w))
+        || ENGLISH_PHONE_WORDS.contains(&last_word(text).as_str())
+}
+
+/// What stands before a list of numbers of which the last one is to come: 拨打 of 拨打110或.
+fn before_list(text: &str) -> &str {
+    let mut start = text;
+    loop {
+        let joined = start.trim_end();
+        let Some(list) =
+            ["或者", "或", "和", "及", "、", "/", " or", " and", ","].iter().find_map(|w| joined.strip_suffix(w))
+        else {
+            return start;
+        };
+        let number = list.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
+        if number.len() + 3 > list.len() || number.len() == list.len() {
+            return start;
+        }
+        start = number;
+    }
 }
 
 /// Whether something is counted or measured at `k`, so that the number before it is an amount.
-fn is_counted(look: &Look, k: usize) -> Seen<bool> {
+pub(super) fn is_counted(look: &Look, k: usize) -> Seen<bool> {
     Ok(units::suffix(look, k)?.is_some() || units::counted(look, k)? || look.counts_nouns(k)?)
 }
 
@@ -296,12 +327,14 @@ fn is_emergency(look: &Look, digits: &str, end: usize) -> Seen<bool> {
 pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
     let digits = look.digits(look.start, 20)?;
     let end = look.start + digits.len();
-    if digits.len() < 3 || digits.len() >= 20 {
+    let grouped = look.at(end)? == Some('-') && look.is_digit(end + 1)?;
+    if (digits.len() < 3 && !grouped) || digits.len() >= 20 {
         return Ok(None);
     }
-    let before = bare(look.before());
+    let text = before_list(look.before());
+    let before = bare(text);
     let number_word = before.to_ascii_lowercase().ends_with("number");
-    let word = last_word(look.before());
+    let word = last_word(text);
     let word = word.as_str();
     // 门牌号1101, but not 3号1000人.
     let numbered = before.strip_suffix('号').and_then(|b| b.chars().next_back());
@@ -321,7 +354,10 @@ pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
     if joined {
         return Ok(None);
     }
-    if look.at(end)? == Some('-') && look.is_digit(end + 1)? {
+    if digits.len() < 3 && !told {
+        return Ok(None);
+    }
+    if grouped {
         let all = groups(look, look.start, &['-'], 6)?;
         return Ok(Some(Found { name: true, ..dialled(&all.digits, all.end) }));
     }
@@ -337,6 +373,8 @@ pub(super) fn is_attached(look: &Look) -> bool {
             let has = |kind: fn(&char) -> bool| word.chars().any(|c| kind(&c));
             has(char::is_ascii_alphabetic) && (has(char::is_ascii_uppercase) || has(char::is_ascii_digit))
         }
+        // beta.2, H.264
+        Some('.') => look.back(2).is_some_and(is_latin),
         Some('_' | '@') => look.back(2).is_some_and(|c| c.is_alphanumeric()),
         Some(c) => is_latin(c),
         None => false,

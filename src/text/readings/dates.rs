@@ -83,7 +83,8 @@ fn is_year(digits: &str) -> bool {
 pub(super) fn date(look: &Look) -> Seen<Option<Found>> {
     let first = look.digits(look.start, 5)?;
     let mut k = look.start + first.len();
-    if !matches!(first.len(), 1 | 2 | 4) {
+    let inside = look.back(1) == Some('/') && look.back(2).is_some_and(|c| c.is_ascii_digit());
+    if !matches!(first.len(), 1 | 2 | 4) || inside {
         return Ok(None);
     }
     let Some(sign) = look.at(k)?.filter(|c| matches!(c, '-' | '/' | '.' | '–')) else {
@@ -109,13 +110,17 @@ pub(super) fn date(look: &Look) -> Seen<Option<Found>> {
     }
     let date = match (first.len(), third.len()) {
         (4, 1 | 2) if is_year(&first) => Date::new(Some(first), &second, Some(&third)),
-        (1 | 2, 4) if is_year(&third) => day_and_month(&first, &second, sign, third),
+        (1 | 2, 4) if is_year(&third) && third.as_str() >= "1600" => day_and_month(&first, &second, sign, third),
         (1 | 2, 2) if sign == '/' && second.len() + first.len() >= 2 => day_and_month(&first, &second, sign, third),
         _ => None,
     };
-    let Some(mut found) = date.map(|d| d.found(k)) else {
+    let Some(date) = date else {
         return Ok(None);
     };
+    let mut found = date.found(k);
+    if sign != '-' && until(look, sign, &date, &mut found)? {
+        return Ok(Some(found));
+    }
     // 2024-04-15T10:30: the T is no word.
     if look.is(k, 'T')? && look.is_digit(k + 1)? {
         found.end += 1;
@@ -124,6 +129,39 @@ pub(super) fn date(look: &Look) -> Seen<Option<Found>> {
         found.chinese.pop();
     }
     Ok(Some(found))
+}
+
+/// 2024.5.1-5.3 and 2024/5/1-3: the last day of a range whose first one is `date`.
+fn until(look: &Look, sign: char, date: &Date, found: &mut Found) -> Seen<bool> {
+    if !look.at(found.end)?.is_some_and(|c| matches!(c, '-' | '–' | '—' | '~' | '～' | '至' | '到')) {
+        return Ok(false);
+    }
+    let first = look.digits(found.end + 1, 3)?;
+    let mut end = found.end + 1 + first.len();
+    let second = if look.is(end, sign)? { look.digits(end + 1, 3)? } else { String::new() };
+    let last = match second.is_empty() {
+        true => Date::new(None, &date.month.to_string(), Some(&first)).filter(|last| last.day > date.day),
+        false => Date::new(None, &first, Some(&second)),
+    };
+    if !second.is_empty() {
+        end += 1 + second.len();
+    }
+    let joined = look.at(end)?.is_some_and(|c| matches!(c, '/' | '.' | '-' | ':')) && look.is_digit(end + 1)?;
+    let Some(last) = last.filter(|_| !joined) else {
+        return Ok(false);
+    };
+    if look.is_letter(end)? || units::suffix(look, end)?.is_some() {
+        return Ok(false);
+    }
+    let words = last.found(end);
+    let chinese = if second.is_empty() { words.chinese.split_once('月').map_or("", |m| m.1) } else { &words.chinese };
+    found.english.push_str(&format!(" to {}", words.english));
+    found.chinese.push_str(&format!("到{chinese}"));
+    found.end = end;
+    if look.is(end, '日')? || look.is(end, '号')? {
+        found.chinese.pop();
+    }
+    Ok(true)
 }
 
 /// 2023-24 is a season and no month.

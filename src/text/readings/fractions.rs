@@ -60,6 +60,7 @@ fn simple_fraction(look: &Look, whole: Option<&str>, top: &str, slash: usize) ->
     }
     match (top, bottom) {
         (9, 11) => words("nine eleven".into(), "九一一".into()),
+        (50, 50) => words("fifty fifty".into(), "五十比五十".into()),
         (24, 7) => words("twenty four seven".into(), "二十四，七".into()),
         _ if top > bottom && bottom > 20 => words(
             format!("{} over {}", cardinal(top).english(), cardinal(bottom).english()),
@@ -115,9 +116,13 @@ pub(super) fn primes(look: &Look) -> Seen<Option<Found>> {
     let first = look.digits(look.start, 4)?;
     let mut k = look.start + first.len();
     let angle = look.is(k, '°')?;
-    let names = match angle {
-        true => [("degree", "degrees", "度"), ("minute", "minutes", "分"), ("second", "seconds", "秒")],
-        false => [("foot", "feet", "英尺"), ("inch", "inches", "英寸"), ("", "", "")],
+    const MINUTES: [(&str, &str, &str); 2] = [("minute", "minutes", "分"), ("second", "seconds", "秒")];
+    // 3'45" is a time: twelve inches are a foot.
+    let second: u32 = look.digits(k + 1, 3)?.parse().unwrap_or(0);
+    let names = match (angle, (12..60).contains(&second)) {
+        (true, _) => [("degree", "degrees", "度"), MINUTES[0], MINUTES[1]],
+        (false, true) => [MINUTES[0], MINUTES[1], ("", "", "")],
+        (false, false) => [("foot", "feet", "英尺"), ("inch", "inches", "英寸"), ("", "", "")],
     };
     let signs = if angle { ['°', '\'', '"'] } else { ['\'', '"', '"'] };
     let (mut english, mut chinese) = (Vec::new(), String::new());

@@ -103,7 +103,8 @@ impl<'a> Look<'a> {
 
     /// Whether a number with a Chinese unit ends before the start: 15日, 5公斤.
     pub fn is_after_unit(&self) -> bool {
-        let units = (1..=3).take_while(|n| self.back(*n).is_some_and(is_han)).count();
+        let unit = |c: char| is_han(c) && c != '的';
+        let units = (1..=3).take_while(|n| self.back(*n).is_some_and(unit)).count();
         units > 0 && self.back(units + 1).is_some_and(|c| c.is_ascii_digit())
     }
 

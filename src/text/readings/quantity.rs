@@ -3,7 +3,7 @@
 use super::look::{Look, Seen};
 use super::units::{self, Currency, Kind, Scale, Suffix};
 use super::{Found, MAX_NUMBER, SPELT_FROM};
-use crate::text::numbers::{Number, english_cardinal, english_year};
+use crate::text::numbers::{Number, chinese_digits, english_cardinal, english_digits, english_year};
 
 /// A bare number, or a part of a long one.
 pub(super) struct Core {
@@ -147,11 +147,42 @@ pub(super) fn quantity(look: &Look, signs: bool) -> Seen<Option<Found>> {
     let mut found = Found::number(first.end, english(&first), chinese(&first, units::counts(look, first.end)?));
     found.goes_on = first.core.goes_on;
     found.chinese_only = first.scale.as_ref().is_some_and(|s| s.chinese.is_some());
-    if first.currency.is_some_and(|c| c.chinese == "元") && look.at(found.end)?.is_some_and(|c| "元块圆".contains(c))
-    {
-        found.chinese = found.chinese.trim_end_matches('元').to_string();
-    }
+    named_twice(look, &first, &mut found)?;
+    port(look, &first, &mut found)?;
     Ok(Some(found))
+}
+
+/// ¥5元 and $5 dollars: the currency is said once.
+fn named_twice(look: &Look, first: &Operand, found: &mut Found) -> Seen<()> {
+    let Some(currency) = first.currency else {
+        return Ok(());
+    };
+    let yuan = currency.chinese == "元" && look.at(found.end)?.is_some_and(|c| "元块圆".contains(c));
+    if (yuan || look.says(found.end, currency.chinese)?)
+        && let Some(amount) = found.chinese.strip_suffix(currency.chinese)
+    {
+        found.chinese = amount.to_string();
+    }
+    if look.word_of(look.past_space(found.end)?, &[currency.many, currency.one])?.is_some()
+        && let Some(amount) = found.english.strip_suffix(currency.many)
+    {
+        found.english = amount.trim_end().to_string();
+    }
+    Ok(())
+}
+
+/// The 8080 of 192.168.1.1:8080.
+fn port(look: &Look, first: &Operand, found: &mut Found) -> Seen<()> {
+    if first.core.number.groups.len() != 3 || !look.is(found.end, ':')? {
+        return Ok(());
+    }
+    let digits = look.digits(found.end + 1, 6)?;
+    if (1..=5).contains(&digits.len()) {
+        found.end += 1 + digits.len();
+        found.english.push_str(&format!(" colon {}", english_digits(&digits)));
+        found.chinese.push_str(&format!("冒号{}", chinese_digits(&digits)));
+    }
+    Ok(())
 }
 
 /// 20240415: read as a quantity nobody would understand it.
@@ -286,7 +317,7 @@ fn years(look: &Look, first: &Operand, second: &Operand) -> Seen<Option<String>>
 }
 
 fn years_chinese(first: &Operand, second: &Operand) -> Option<String> {
-    let digits = |o: &Operand| crate::text::numbers::chinese_digits(&o.core.number.whole);
+    let digits = |o: &Operand| chinese_digits(&o.core.number.whole);
     Some(format!("{}到{}", digits(first), digits(second)))
 }
 
@@ -342,6 +373,11 @@ fn chinese(o: &Operand, counts: bool) -> String {
         let Some(scale) = &o.scale else {
             return format!("{plus}{}{}", number.chinese(true), currency.chinese);
         };
+        // 250 million: 二亿五千万
+        let whole = if scale.english == "million" { number.shifted(6).filter(|n| n.integer().is_some()) } else { None };
+        if let Some(whole) = whole {
+            return format!("{plus}{}{}", whole.chinese(true), currency.chinese);
+        }
         let (places, word) = match (scale.chinese, scale.english) {
             (Some(word), _) => (0, word),
             (None, "million") => (2, "万"),

@@ -69,7 +69,8 @@ pub(super) fn symbol(look: &Look, c: char, after_number: bool, after_moment: boo
     Ok(match c {
         '@' => sign(i + 1, "at", "at"),
         '+' if back.is_some_and(|c| c.is_ascii_alphabetic() || c == '+')
-            && !look.at(i + 1)?.is_some_and(|c| c.is_ascii_alphanumeric()) =>
+            && (!look.at(i + 1)?.is_some_and(|c| c.is_ascii_alphanumeric())
+                || (back == Some('+') && look.back(2).is_some_and(|c| c.is_ascii_alphabetic()))) =>
         {
             words(i + 1, "plus", "plus")
         }
@@ -195,7 +196,7 @@ fn dash(look: &Look, c: char, after_number: bool, after_moment: bool) -> Seen<Op
     // 4月15日-20日, 5%~10%, 10:30-11:30.
     let to = after_number && back != Some(' ') || after_moment || look.is_after_unit();
     if to {
-        return Ok(words(i + 1, "to", "到"));
+        return Ok(words(i + 1, "to", "到").map(|found| Found { moment: after_moment, ..found }));
     }
     let about = matches!(c, '~' | '～' | '〜' | '∼') && !behind.is_some_and(|c| c.is_alphanumeric() && !is_han(c));
     Ok(if about && !behind.is_some_and(|c| matches!(c, '~' | '～')) { words(i + 1, "about", "约") } else { None })
@@ -229,7 +230,9 @@ fn times(look: &Look, c: char) -> Seen<Option<Found>> {
     let next = look.past_space(i + 1)?;
     let follows = look.is_digit(next)?;
     let letter = matches!(c, 'x' | 'X');
-    if letter && !(behind && follows && look.back(1) != Some(' ') && next == i + 1) {
+    let close = look.back(1) != Some(' ') && next == i + 1;
+    let apart = c == 'x' && look.back(1) == Some(' ') && next == i + 2;
+    if letter && !(behind && follows && (close || apart)) {
         return Ok(None);
     }
     if c == '*' && !(behind && follows) {
@@ -284,7 +287,13 @@ fn dot(look: &Look) -> Seen<Option<Found>> {
     if !look.back(1).is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Ok(None);
     }
-    let name = look.at(i + 1)?.is_some_and(|c| c.is_ascii_lowercase());
+    let letter = look.back(1).is_some_and(is_latin);
+    let numbered = letter && look.is_digit(i + 1)?;
+    if numbered && !look.back(2).is_some_and(|c| c.is_alphanumeric()) {
+        // H.264
+        return Ok(Some(Found { name: true, ..Found::symbol(i + 1, String::new(), String::new()) }));
+    }
+    let name = numbered || look.at(i + 1)?.is_some_and(|c| c.is_ascii_lowercase());
     if name {
         return Ok(Some(Found { name: true, ..Found::symbol(i + 1, "dot".into(), "点".into()) }));
     }
@@ -337,6 +346,14 @@ fn power(look: &Look, c: char) -> Seen<Option<Found>> {
         k += usize::from(negative);
         digits = look.digits(k, 6)?;
         k += digits.len();
+        if digits.is_empty()
+            && let Some(letter) = look.at(k)?.filter(char::is_ascii_lowercase)
+            && !look.at(k + 1)?.is_some_and(char::is_alphanumeric)
+        {
+            let minus = |word: &str| if negative { word.to_string() } else { String::new() };
+            let english = format!("to the power of {}{letter}", minus("minus "));
+            return Ok(Some(Found::symbol(k + 1, english, format!("的{}{letter}次方", minus("负")))));
+        }
     } else {
         if c == '⁻' {
             (negative, k) = (true, k + 1);

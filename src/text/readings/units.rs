@@ -21,7 +21,7 @@ const fn close(sign: &'static str, one: &'static str, many: &'static str, chines
 
 /// By sign; their case matters. `G`, `K`, `M`, `T`, `B`, `A` and `C` alone are letters: 5G, 4K, 3A.
 #[rustfmt::skip]
-const UNITS: [Unit; 124] = [
+const UNITS: [Unit; 128] = [
     unit("km", "kilometer", "kilometers", "公里"), unit("KM", "kilometer", "kilometers", "公里"),
     unit("Km", "kilometer", "kilometers", "公里"), unit("m", "meter", "meters", "米"),
     unit("dm", "decimeter", "decimeters", "分米"), unit("cm", "centimeter", "centimeters", "厘米"),
@@ -86,7 +86,8 @@ const UNITS: [Unit; 124] = [
     unit("px", "pixel", "pixels", "像素"), unit("dpi", "dot per inch", "dots per inch", "点每英寸"),
     unit("ppm", "part per million", "parts per million", "ppm"), unit("pt", "point", "points", "磅"),
     unit("cc", "c c", "c c", "毫升"), unit("mmHg", "millimeter of mercury", "millimeters of mercury", "毫米汞柱"),
-    unit("Å", "angstrom", "angstroms", "埃"),
+    unit("Å", "angstrom", "angstroms", "埃"), close("k", "k", "k", "k"),
+    unit("Kb", "kilobit", "kilobits", "千比特"), unit("Mb", "megabit", "megabits", "兆比特"), unit("Gb", "gigabit", "gigabits", "吉比特"),
 ];
 
 /// Units that are one character.
@@ -186,7 +187,23 @@ fn measure(look: &Look, k: usize, space: bool) -> Seen<Option<Suffix>> {
             Some('·' | '⋅') => false,
             _ => break,
         };
-        let Some(next) = powered(look, found.end + 1, false)? else { break };
+        // L/100km
+        let hundreds = look.digits(found.end + 1, 5)?;
+        let amount = match hundreds.as_str() {
+            "100" if per => ("one hundred ", "一百"),
+            "1000" if per => ("one thousand ", "一千"),
+            _ => ("", ""),
+        };
+        let skipped = if amount.1.is_empty() { 0 } else { hundreds.len() };
+        let Some(next) = powered(look, found.end + 1 + skipped, false)? else { break };
+        let next = match skipped {
+            0 => next,
+            _ => Suffix {
+                one: format!("{}{}", amount.0, next.many),
+                chinese: format!("{}{}", amount.1, next.chinese),
+                ..next
+            },
+        };
         let (one, many) = match per {
             true => (format!("{} per {}", found.one, next.one), format!("{} per {}", found.many, next.one)),
             false => (format!("{} {}", found.one, next.one), format!("{} {}", found.one, next.many)),
@@ -378,7 +395,7 @@ pub(super) fn scale(look: &Look, at: usize) -> Seen<Option<Scale>> {
 pub(super) fn counts(look: &Look, at: usize) -> Seen<bool> {
     const COUNTS: &str = "个個只隻本条條件位名人块塊元角分毛斤公千克吨噸米厘毫里層层次回遍趟场場届天年周週小秒点點时時岁歲种種类類款\
         台臺辆輛架艘部套份杯瓶碗盘盤箱包袋盒双雙对對副组組队隊家间間所座栋棟幢棵株朵头頭匹尾颗顆粒滴片页頁行篇首句字笔筆项項\
-        门門口面把根支枝节節段幅封倍成万萬亿億百升平立英海步顿頓声聲下站圈轮輪批股亩畝瓦伏起例桌床张張卷串股枚";
+        门門口面把根支枝节節段幅封倍成万萬亿億百升平立英海番步顿頓声聲下站圈轮輪批股亩畝瓦伏起例桌床张張卷串股枚";
     let k = look.past_space(at)?;
     let Some(c) = look.at(k)?.filter(|c| COUNTS.contains(*c)) else {
         return Ok(false);
