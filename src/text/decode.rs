@@ -42,7 +42,10 @@ impl Stage for Decode {
             self.log.change(context.raw, unit.span(), "", ChangeKind::Invisible);
         } else if !line_feed_of_return {
             let subscript = input.char_before(i, 1).is_some_and(|c| c.is_alphabetic() || is_subscript(c));
-            let plain = plain(c, subscript);
+            let plain = match inside_number(input, i, c)? {
+                Some(mark) => Plain::one(mark),
+                None => plain(c, subscript),
+            };
             if !plain.is(c) && !plain.is_space() {
                 self.log.change(context.raw, unit.span(), plain.as_str(), ChangeKind::Width);
             }
@@ -50,6 +53,18 @@ impl Stage for Decode {
         }
         Ok(i + 1)
     }
+}
+
+/// The full-width point and comma of ３．５ and １，０００ are those of a number, and no Chinese punctuation.
+fn inside_number(input: &Window, i: usize, c: char) -> Result<Option<char>, More> {
+    let mark = match c {
+        '．' => '.',
+        '，' => ',',
+        _ => return Ok(None),
+    };
+    let wide = |c: Option<char>| c.is_some_and(|c| matches!(c, '０'..='９'));
+    let digit = |c: Option<char>| wide(c) || (mark == '.' && c.is_some_and(|c| c.is_ascii_digit()));
+    Ok((digit(input.char_before(i, 1)) && digit(input.char_at(i + 1)?)).then_some(mark))
 }
 
 /// A character, or the few that it stands for.

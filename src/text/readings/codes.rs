@@ -7,7 +7,7 @@ use crate::text::Language;
 use crate::text::numbers::{Number, chinese_dialled, chinese_digits, english_digits, english_year};
 use crate::text::unit::{is_han, is_latin};
 
-const PHONE_WORDS: [&str; 32] = [
+const PHONE_WORDS: [&str; 33] = [
     "电话",
     "電話",
     "手机",
@@ -37,6 +37,7 @@ const PHONE_WORDS: [&str; 32] = [
     "匪警",
     "查号",
     "短信发到",
+    "短信至",
     "发短信到",
     "发送到",
     "分机",
@@ -172,6 +173,19 @@ pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
         Some('+') if look.is_fresh() && look.is_digit(start + 1)? => {
             let all = groups(look, start + 1, &['-', ' '], 6)?;
             let total: usize = all.digits.iter().map(String::len).sum();
+            if all.digits.len() == 1 && all.digits[0].len() <= 3 && look.is(all.end, ' ')? && look.is(all.end + 1, '(')? {
+                let area = look.digits(all.end + 2, 5)?;
+                let close = all.end + 2 + area.len();
+                if matches!(area.len(), 2..=4) && look.is(close, ')')? {
+                    let from = look.past_space(close + 1)?;
+                    let mut rest = groups(look, from, &['-', ' '], 3)?;
+                    let total: usize = rest.digits.iter().map(String::len).sum();
+                    if (6..=8).contains(&total) && !look.is_digit(rest.end)? {
+                        rest.digits.splice(0..0, [all.digits[0].clone(), area]);
+                        return Ok(Some(plus(dialled(&rest.digits, rest.end))));
+                    }
+                }
+            }
             let country = all.digits.len() > 1 && all.digits[0].len() <= 3 && (8..=15).contains(&total);
             let solid = all.digits.len() == 1 && (10..=15).contains(&total);
             if !(country || solid) || look.is_digit(all.end)? {

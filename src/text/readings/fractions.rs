@@ -21,11 +21,15 @@ pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
                 false => Ok(None),
             }
         }
-        Some(c) => Ok(vulgar(c).map(|(top, bottom)| {
+        Some(c) => {
+            let Some((top, bottom)) = vulgar(c) else { return Ok(None) };
+            let share = look.is(k + 1, '%')?;
             let whole = Number::new(&first);
-            let words = format!("{} and {}", whole.english(), english_fraction(top, bottom));
-            Found::number(k + 1, words, format!("{}又{}", whole.chinese(false), chinese_fraction(top, bottom)))
-        })),
+            let percent = if share { (" percent", "百分之") } else { ("", "") };
+            let english = format!("{} and {}{}", whole.english(), english_fraction(top, bottom), percent.0);
+            let chinese = format!("{}{}又{}", percent.1, whole.chinese(false), chinese_fraction(top, bottom));
+            Ok(Some(Found::number(k + 1 + usize::from(share), english, chinese)))
+        }
         None => Ok(None),
     }
 }

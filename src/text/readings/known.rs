@@ -2,7 +2,7 @@
 
 use super::Found;
 use super::look::{Look, Seen, bare};
-use crate::text::numbers::{Number, chinese_dialled, chinese_digits, english_digits};
+use crate::text::numbers::{Number, chinese_dialled, chinese_digits, english_digits, english_year};
 use crate::text::unit::{is_han, is_latin};
 
 /// Dialled wherever they stand, unless something is counted with them: carriers, trains, consumers, banks.
@@ -49,6 +49,14 @@ pub(super) fn known(look: &Look) -> Seen<Option<Found>> {
             }
         }
     }
+    let quarter = look.at(end)?.is_some_and(|c| matches!(c, 'Q' | 'H')) && look.is_digit(end + 1)?;
+    if quarter && digits.len() == 4 && ("1990".."2100").contains(&digits.as_str()) {
+        return Ok(Some(Found::number(end, english_year(&digits), chinese_digits(&digits))));
+    }
+    let road = digits.len() == 3 && matches!(look.at(end)?, Some('国' | '省' | '县')) && look.is(end + 1, '道')?;
+    if road {
+        return Ok(at(spelt(&digits)));
+    }
     if generation(look, &digits, end)? || part_of_measure(look, &digits, end)? {
         return Ok(at(spelt(&digits)));
     }
@@ -69,7 +77,8 @@ fn joined(look: &Look, end: usize) -> Seen<bool> {
     let after = look.at(end)?.is_some_and(|c| matches!(c, '.' | ',' | ':' | '/' | '%' | '-' | '~')) && {
         look.is_digit(end + 1)?
     };
-    Ok(before || after || look.is_letter(end)?)
+    let quarter = matches!(look.at(end)?, Some('Q' | 'H')) && look.is_digit(end + 1)?;
+    Ok(before || after || (look.is_letter(end)? && !quarter))
 }
 
 /// 90后, 00后: people born in those years.
@@ -94,8 +103,9 @@ fn door(look: &Look, digits: &str, end: usize) -> Seen<bool> {
     let before = bare(look.before());
     let block = before.strip_suffix(['座', '栋', '幢']).and_then(|b| b.chars().next_back());
     let block = block.is_some_and(|c| is_latin(c) || c.is_ascii_digit() || "一二三四五六七八九十".contains(c));
+    let unit = before.ends_with("单元");
     let room = look.is(end, '室')? && !look.is(end + 1, '温')?;
-    Ok(room || (block && !super::codes::is_counted(look, end)?))
+    Ok(room || ((block || unit) && !super::codes::is_counted(look, end)?))
 }
 
 /// A car's plate behind its point: 京A·12345.

@@ -41,6 +41,19 @@ pub(super) fn core(look: &Look, at: usize, continued: bool) -> Seen<Option<Core>
         grouped = true;
         k += 4;
     }
+    if !continued && !grouped && (1..=3).contains(&number.whole.len()) && !number.whole.starts_with('0') {
+        // 1 000 000: at least two groups, or every list of numbers would be one.
+        let mut end = k;
+        let mut digits = String::new();
+        while digits.len() < 12 && look.is(end, ' ')? && look.digits(end + 1, 4)?.len() == 3 {
+            digits.push_str(&look.digits(end + 1, 3)?);
+            end += 4;
+        }
+        if digits.len() >= 6 {
+            number.whole.push_str(&digits);
+            (grouped, k) = (true, end);
+        }
+    }
     while k < stop && pointed(k)? {
         // A point is not parted from its digit.
         let group = look.digits(k + 1, (stop - k - 1).max(1))?;
@@ -222,7 +235,8 @@ fn is_range(look: &Look, first: &Operand, second: &Operand, sign: Option<char>) 
     if behind > second.end && !look.at(behind)?.is_some_and(|c| matches!(c, '-' | '–')) {
         behind = second.end;
     }
-    let dash = look.at(behind)?.is_some_and(|c| matches!(c, '-' | '–' | '/' | ':')) && look.is_digit(behind + 1)?;
+    let goes_on = look.is_digit(behind + 1)? || (look.is(behind, '-')? && look.is_letter(behind + 1)?);
+    let dash = look.at(behind)?.is_some_and(|c| matches!(c, '-' | '–' | '/' | ':')) && goes_on;
     if dash || (second.suffix.is_none() && second.currency.is_none() && look.is_letter(second.end)?) {
         return Ok(false);
     }

@@ -11,7 +11,7 @@ const HEADINGS: [&str; 24] = [
 ];
 
 /// Rulers and popes, whose numerals are ordinals.
-const RULERS: [&str; 34] = [
+const RULERS: [&str; 38] = [
     "louis",
     "henry",
     "elizabeth",
@@ -46,6 +46,10 @@ const RULERS: [&str; 34] = [
     "wilhelm",
     "harald",
     "felipe",
+    "john",
+    "juan",
+    "victoria",
+    "albert",
 ];
 
 /// Chinese words a Roman numeral stands before.

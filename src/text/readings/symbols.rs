@@ -8,10 +8,10 @@ use crate::text::unit::{is_han, is_latin};
 
 /// Characters read as one word wherever they stand: English, Chinese.
 #[rustfmt::skip]
-const WORDS: [(char, &str, &str); 36] = [
+const WORDS: [(char, &str, &str); 37] = [
     ('&', "and", "和"), ('=', "equals", "等于"), ('≈', "approximately equals", "约等于"), ('≠', "does not equal", "不等于"),
     ('≤', "less than or equal to", "小于等于"), ('≥', "greater than or equal to", "大于等于"), ('÷', "divided by", "除以"),
-    ('±', "plus or minus", "正负"), ('√', "square root of", "根号"), ('∞', "infinity", "无穷大"), ('%', "percent", "百分号"),
+    ('±', "plus or minus", "正负"), ('√', "square root of", "根号"), ('∛', "cube root of", "立方根"), ('∞', "infinity", "无穷大"), ('%', "percent", "百分号"),
     ('‰', "per mille", "千分号"), ('©', "copyright", "版权所有"), ('®', "registered trademark", "注册商标"), ('™', "trademark", "商标"),
     ('§', "section", "节"), ('∈', "in", "属于"), ('∑', "sum", "求和"), ('∫', "integral", "积分"), ('∂', "partial", "偏"),
     ('∆', "delta", "德尔塔"), ('∴', "therefore", "所以"), ('∵', "because", "因为"), ('∠', "angle", "角"), ('⊥', "perpendicular to", "垂直于"),
@@ -78,6 +78,11 @@ pub(super) fn symbol(look: &Look, c: char, after_number: bool, after_moment: boo
         '-' | '–' | '—' | '~' | '～' | '〜' | '∼' => dash(look, c, after_number, after_moment)?,
         '#' if back.is_some_and(|c| c.is_ascii_alphabetic()) => words(i + 1, "sharp", "sharp"),
         '#' | '№' => number_sign(look, c)?,
+        '!' if look.is(i + 1, '=')? => sign(i + 2, "does not equal", "不等于"),
+        '=' if look.is(i + 1, '=')? => sign(i + 2, "equals", "等于"),
+        '<' if look.is(i + 1, '=')? => sign(i + 2, "less than or equal to", "小于等于"),
+        '>' if look.is(i + 1, '=')? => sign(i + 2, "greater than or equal to", "大于等于"),
+        '*' if look.is(i + 1, '*')? && look.is_digit(i + 2)? && back.is_some_and(|c| c.is_ascii_digit()) => power(look, c)?,
         '<' | '>' => {
             let digit = look.is_digit(look.past_space(i + 1)?)?;
             let operand = digit && back != Some('<') && back != Some('>') && back != Some('-');
@@ -340,8 +345,8 @@ fn power(look: &Look, c: char) -> Seen<Option<Found>> {
         }));
     }
     let (mut k, mut digits, mut negative) = (i, String::new(), false);
-    if c == '^' {
-        k += 1;
+    if matches!(c, '^' | '*') {
+        k += if c == '^' { 1 } else { 2 };
         negative = matches!(look.at(k)?, Some('-'));
         k += usize::from(negative);
         digits = look.digits(k, 6)?;

@@ -3,7 +3,7 @@
 use super::look::{Look, Seen, bare};
 use super::quantity::core;
 use super::{Found, units};
-use crate::text::numbers::{Number, chinese_cardinal, english_cardinal};
+use crate::text::numbers::{Number, chinese_cardinal, chinese_digits, english_cardinal, english_digits};
 
 /// 15:30, 3:00 pm, 10:30:15; else the ratio or score 3:2, 1:1.5, 1:2:3.
 pub(super) fn time_or_ratio(look: &Look) -> Seen<Option<Found>> {
@@ -32,6 +32,11 @@ pub(super) fn time_or_ratio(look: &Look) -> Seen<Option<Found>> {
         if look.is(k, colon)? && sixty(&seconds) {
             k += 1 + seconds.len();
             rest.push(seconds);
+            let parts = look.digits(k + 1, 10)?;
+            if look.is(k, '.')? && (1..=9).contains(&parts.len()) {
+                k += 1 + parts.len();
+                rest.push(parts);
+            }
         }
         let half = half_of_day(look, k)?;
         let end = half.map_or(k, |h| h.1);
@@ -143,12 +148,14 @@ fn time(hour: &str, rest: &[String], afternoon: Option<bool>, end: usize) -> Opt
             chinese.push_str(&format!("{}分", padded(minutes)));
         }
         if let Some(seconds) = seconds {
-            english.push_str(&format!(
-                " and {} second{}",
-                english_cardinal(low(seconds)),
-                if low(seconds) == 1 { "" } else { "s" }
-            ));
-            chinese.push_str(&format!("{}秒", padded(seconds)));
+            let parts = rest.get(2);
+            let (en, zh) = parts.map_or(Default::default(), |p| {
+                (format!(" point {}", english_digits(p)), format!("点{}", chinese_digits(p)))
+            });
+            let one = low(seconds) == 1 && parts.is_none();
+            let plural = if one { "" } else { "s" };
+            english.push_str(&format!(" and {}{en} second{plural}", english_cardinal(low(seconds))));
+            chinese.push_str(&format!("{}{zh}秒", padded(seconds)));
         }
     }
     if let Some(afternoon) = afternoon {

@@ -251,7 +251,8 @@ fn powered(look: &Look, k: usize, space: bool) -> Seen<Option<Suffix>> {
     };
     let caret = look.is(end, '^')?;
     let power = look.at(end + usize::from(caret))?;
-    let plain = caret || LENGTHS.contains(&unit.sign);
+    let divided = k > 0 && unit.sign == "s" && look.is(k - 1, '/')?;
+    let plain = caret || divided || LENGTHS.contains(&unit.sign);
     let square = power == Some('²') || (plain && power == Some('2'));
     let cube = power == Some('³') || (plain && power == Some('3'));
     let after = end + usize::from(caret) + 1;
