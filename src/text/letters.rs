@@ -2,6 +2,7 @@
 
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
+use super::acronyms::acronym;
 use super::stage::{Context, More, Stage, Window};
 use super::unit::{Log, Unit, is_han, is_latin, is_word};
 use super::{ChangeKind, Language, SkipReason, marks};
@@ -10,12 +11,55 @@ use super::{ChangeKind, Language, SkipReason, marks};
 pub(super) struct Letters {
     pub log: Log,
     after_word: bool,
+    /// Capitals of the word so far, zero if it has other letters; and whether the one before was all capitals.
+    capitals: usize,
+    after_capitals: bool,
 }
 
 impl Letters {
     /// What follows belongs to no word before it.
     pub fn restart(&mut self) {
-        self.after_word = false;
+        (self.after_word, self.capitals, self.after_capitals) = (false, 0, false);
+    }
+
+    /// Goes past a character, for what comes after a word in capitals.
+    fn pass(&mut self, c: char, begins: bool) {
+        self.capitals = match c {
+            c if c.is_uppercase() => {
+                if begins {
+                    1
+                } else {
+                    self.capitals + usize::from(self.capitals > 0)
+                }
+            }
+            _ => {
+                self.after_capitals = c == ' ' && self.capitals >= 2;
+                0
+            }
+        };
+    }
+
+    /// Puts out the letters of the acronym at `i` with spaces between, if there is one; the index behind it.
+    fn spell(&mut self, input: &Window, i: usize, context: &Context, out: &mut Window) -> Result<Option<usize>, More> {
+        let Some(end) = acronym(input, i, self.after_capitals)? else {
+            return Ok(None);
+        };
+        let mut forms = Vec::new();
+        let mut span = 0..0;
+        for k in i..end {
+            let Some(unit) = input.at(k)? else { return Ok(None) };
+            let Some((form, _)) = unit.as_char().and_then(|c| known_form(c, context)) else { return Ok(None) };
+            forms.push(form);
+            span = if k == i { unit.span() } else { span.start..unit.end };
+        }
+        let text = forms.join(" ");
+        self.log.change(context.raw, span.clone(), &text, ChangeKind::Abbreviation);
+        if input.char_before(i, 1).is_some_and(is_latin) {
+            out.push(Unit::char(' ', span.clone()));
+        }
+        text.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
+        (self.after_word, self.capitals) = (true, forms.len());
+        Ok(Some(end))
     }
 }
 
@@ -24,6 +68,11 @@ impl Stage for Letters {
         let Some(unit) = input.at(i)? else {
             return Ok(i + 1);
         };
+        if let Some(end) = self.spell(input, i, context, out)? {
+            return Ok(end);
+        }
+        let begins = !input.char_before(i, 1).is_some_and(is_latin);
+        self.pass(unit.as_char().unwrap_or('。'), begins);
         let Some(c) = unit.as_char().filter(|c| marks::role(*c).is_none()) else {
             self.after_word = false;
             out.push(unit);

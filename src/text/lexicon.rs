@@ -160,7 +160,9 @@ fn spoken_forms(word: &str) -> Vec<String> {
     // Between Chinese characters, in English, and alone.
     let among = format!("中{word}中");
     let (both, english) = (&[Language::Chinese, Language::English][..], &[Language::English][..]);
-    let mut forms: Vec<String> = Vec::new();
+    // SQL is spoken as letters, and sql is not.
+    let small = word.chars().all(|c| c.is_ascii_alphabetic()).then(|| word.to_ascii_lowercase());
+    let mut forms: Vec<String> = Vec::from_iter(small);
     for (raw, languages) in [(among.as_str(), both), (word, english), (word, both)] {
         let options = Options { languages, ..Options::new(&chattts_knows) };
         let spoken = prepare(raw, &options).map(|p| p.spoken()).unwrap_or_default();
@@ -299,7 +301,7 @@ mod tests {
         for (lexicon, raw, expected) in [
             ("行长\t航掌", "银行行长长大了", "银行航掌长大了"),
             ("行长\t航掌\n银行行长\t银航航掌", "银行行长长大了", "银航航掌长大了"),
-            ("SQL\tsequel", "Use SQL, sql and MySQL.", "use sequel, sequel and mysql."),
+            ("SQL\tsequel", "Use SQL, sql and MySQL.", "use sequel, sequel and my sequel."),
             ("New York\tbig apple", "in new york. New Yorker.", "in big apple. new yorker."),
             ("5G\t五鸡", "5G时代", "五鸡时代"),
             ("C++\tsee plus plus", "Learn C++ now", "learn see plus plus now"),

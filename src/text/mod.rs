@@ -9,7 +9,7 @@
 //! 3. `tags`: control tags protected, pauses made, reserved tokens out, all other square brackets gone;
 //! 4. `shorthand`: abbreviations and initials, whose full stops end no sentence;
 //! 5. `readings`: numbers and symbols to words, in the language around them;
-//! 6. `letters`: what is no letter the model knows is folded, or skipped and reported;
+//! 6. `letters`: acronyms to single letters; what is no letter the model knows is folded, or skipped and reported;
 //! 7. `marks`: punctuation to the few marks the models know, spaces tidied;
 //! 8. `lexicon`: the user's words, if there are any;
 //! 9. `homophones`: characters the model reads badly, where it comes with a map of them;
@@ -23,6 +23,7 @@ pub mod lexicon;
 pub mod numbers;
 pub mod refine;
 
+mod acronyms;
 mod decode;
 mod letters;
 mod marks;

@@ -173,7 +173,11 @@ pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
         Some('+') if look.is_fresh() && look.is_digit(start + 1)? => {
             let all = groups(look, start + 1, &['-', ' '], 6)?;
             let total: usize = all.digits.iter().map(String::len).sum();
-            if all.digits.len() == 1 && all.digits[0].len() <= 3 && look.is(all.end, ' ')? && look.is(all.end + 1, '(')? {
+            if all.digits.len() == 1
+                && all.digits[0].len() <= 3
+                && look.is(all.end, ' ')?
+                && look.is(all.end + 1, '(')?
+            {
                 let area = look.digits(all.end + 2, 5)?;
                 let close = all.end + 2 + area.len();
                 if matches!(area.len(), 2..=4) && look.is(close, ')')? {

@@ -82,7 +82,9 @@ pub(super) fn symbol(look: &Look, c: char, after_number: bool, after_moment: boo
         '=' if look.is(i + 1, '=')? => sign(i + 2, "equals", "等于"),
         '<' if look.is(i + 1, '=')? => sign(i + 2, "less than or equal to", "小于等于"),
         '>' if look.is(i + 1, '=')? => sign(i + 2, "greater than or equal to", "大于等于"),
-        '*' if look.is(i + 1, '*')? && look.is_digit(i + 2)? && back.is_some_and(|c| c.is_ascii_digit()) => power(look, c)?,
+        '*' if look.is(i + 1, '*')? && look.is_digit(i + 2)? && back.is_some_and(|c| c.is_ascii_digit()) => {
+            power(look, c)?
+        }
         '<' | '>' => {
             let digit = look.is_digit(look.past_space(i + 1)?)?;
             let operand = digit && back != Some('<') && back != Some('>') && back != Some('-');
