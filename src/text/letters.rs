@@ -11,6 +11,8 @@ use super::{ChangeKind, Language, SkipReason, marks};
 pub(super) struct Letters {
     pub log: Log,
     after_word: bool,
+    /// Whether the character before was of a script the model does not speak: its marks are too.
+    after_foreign: bool,
     /// Capitals of the word so far, zero if it has other letters; and whether the one before was all capitals.
     capitals: usize,
     after_capitals: bool,
@@ -19,7 +21,7 @@ pub(super) struct Letters {
 impl Letters {
     /// What follows belongs to no word before it.
     pub fn restart(&mut self) {
-        (self.after_word, self.capitals, self.after_capitals) = (false, 0, false);
+        *self = Self { log: std::mem::take(&mut self.log), ..Self::default() };
     }
 
     /// Goes past a character, for what comes after a word in capitals.
@@ -58,7 +60,7 @@ impl Letters {
             out.push(Unit::char(' ', span.clone()));
         }
         text.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
-        (self.after_word, self.capitals) = (true, forms.len());
+        (self.after_word, self.after_foreign, self.capitals) = (true, false, forms.len());
         Ok(Some(end))
     }
 }
@@ -74,7 +76,7 @@ impl Stage for Letters {
         let begins = !input.char_before(i, 1).is_some_and(is_latin);
         self.pass(unit.as_char().unwrap_or('。'), begins);
         let Some(c) = unit.as_char().filter(|c| marks::role(*c).is_none()) else {
-            self.after_word = false;
+            (self.after_word, self.after_foreign) = (false, false);
             out.push(unit);
             return Ok(i + 1);
         };
@@ -84,13 +86,15 @@ impl Stage for Letters {
                     self.log.change(context.raw, unit.span(), &form, ChangeKind::Accent);
                 }
                 form.chars().for_each(|c| out.push(Unit::char(c, unit.span())));
-                self.after_word = true;
+                (self.after_word, self.after_foreign) = (true, false);
             }
             None if is_combining_mark(c) && self.after_word => {
                 self.log.change(context.raw, unit.span(), "", ChangeKind::Accent);
             }
             None => {
-                let foreign = c.is_alphabetic() && !is_latin(c) && !is_han(c);
+                let mark = is_combining_mark(c) && self.after_foreign;
+                let foreign = mark || (c.is_alphabetic() && !is_latin(c) && !is_han(c));
+                self.after_foreign = foreign;
                 let why = if foreign { SkipReason::UnknownScript } else { SkipReason::UnknownCharacter };
                 self.log.skip(context.raw, unit.span(), why);
                 // What stood between two words still parts them.

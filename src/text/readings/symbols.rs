@@ -88,7 +88,12 @@ pub(super) fn symbol(look: &Look, c: char, after_number: bool, after_moment: boo
         '<' | '>' => {
             let digit = look.is_digit(look.past_space(i + 1)?)?;
             let operand = digit && back != Some('<') && back != Some('>') && back != Some('-');
-            match (operand, c) {
+            // a < b
+            let apart = back == Some(' ') && look.is(i + 1, ' ')?;
+            let letters = apart
+                && look.back(2).is_some_and(|c| c.is_ascii_alphanumeric())
+                && look.at(i + 2)?.is_some_and(|c| c.is_ascii_alphanumeric());
+            match (operand || letters, c) {
                 (true, '<') => sign(i + 1, "less than", "小于"),
                 (true, _) => sign(i + 1, "greater than", "大于"),
                 _ => None,
@@ -355,7 +360,7 @@ fn power(look: &Look, c: char) -> Seen<Option<Found>> {
         k += digits.len();
         if digits.is_empty()
             && let Some(letter) = look.at(k)?.filter(char::is_ascii_lowercase)
-            && !look.at(k + 1)?.is_some_and(char::is_alphanumeric)
+            && !look.at(k + 1)?.is_some_and(|c| is_latin(c) || c.is_ascii_digit())
         {
             let minus = |word: &str| if negative { word.to_string() } else { String::new() };
             let english = format!("to the power of {}{letter}", minus("minus "));

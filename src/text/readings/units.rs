@@ -194,7 +194,10 @@ fn measure(look: &Look, k: usize, space: bool) -> Seen<Option<Suffix>> {
             "1000" if per => ("one thousand ", "一千"),
             _ => ("", ""),
         };
-        let skipped = if amount.1.is_empty() { 0 } else { hundreds.len() };
+        let skipped = match amount.1.is_empty() {
+            true => 0,
+            false => look.past_space(found.end + 1 + hundreds.len())? - found.end - 1,
+        };
         let Some(next) = powered(look, found.end + 1 + skipped, false)? else { break };
         let next = match skipped {
             0 => next,
