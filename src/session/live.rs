@@ -24,6 +24,9 @@ mod speech;
 
 use speech::Speech;
 
+/// Bytes of text that a turn makes ready, about 3 ms of work: a long text is no reason for others to wait.
+const PORTION: usize = 8192;
+
 /// How to speak.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -100,8 +103,9 @@ impl Control {
             utterance.chars.fetch_sub(n, Ordering::Relaxed);
             return Err(TextRefused::TooMuch { limit, found });
         }
-        if n > 0 {
-            utterance.put(Input::Text { text, at: Instant::now() });
+        let at = Instant::now();
+        for text in portions(text) {
+            utterance.put(Input::Text { text, at });
         }
         Ok(())
     }
@@ -205,7 +209,7 @@ impl Utterance {
 
 impl Turns for Utterance {
     fn turn(self: Arc<Self>) {
-        let inputs = std::mem::take(&mut *self.inbox());
+        let inputs = next_inputs(&mut self.inbox());
         let mut speech = self.speech.lock().unwrap_or_else(PoisonError::into_inner);
         // A fault in one utterance's text or sound ends that utterance, and says so.
         let next = catch_unwind(AssertUnwindSafe(|| speech.turn(&self, inputs))).unwrap_or_else(|_| {
@@ -215,12 +219,39 @@ impl Turns for Utterance {
         });
         drop(speech);
         self.scheduled.store(false, Ordering::Release);
-        if let Some(deadline) = next {
-            self.schedule(deadline);
-        } else if !self.inbox().is_empty() {
+        if !self.inbox().is_empty() {
             self.schedule(Instant::now());
+        } else if let Some(deadline) = next {
+            self.schedule(deadline);
         }
     }
+}
+
+/// The text in parts of at most [`PORTION`] bytes; none of an empty text. A text that will be refused stays whole, so
+/// that nothing of it is spoken.
+fn portions(mut text: String) -> Vec<String> {
+    if text.contains('\0') {
+        return vec![text];
+    }
+    let mut parts = Vec::new();
+    while text.len() > PORTION {
+        let rest = text.split_off(text.floor_char_boundary(PORTION));
+        parts.push(std::mem::replace(&mut text, rest));
+    }
+    parts.extend(Some(text).filter(|text| !text.is_empty()));
+    parts
+}
+
+/// What one turn takes: all there is, but of text no more than a portion.
+fn next_inputs(inbox: &mut VecDeque<Input>) -> VecDeque<Input> {
+    let mut bytes = 0;
+    let fitting = inbox.iter().take_while(|input| {
+        bytes += if let Input::Text { text, .. } = input { text.len() } else { 0 };
+        bytes <= PORTION
+    });
+    // The first one in any case: a text that will be refused is whole.
+    let count = fitting.count().max(1);
+    inbox.drain(..count.min(inbox.len())).collect()
 }
 
 /// What a row on the device knows of its utterance.

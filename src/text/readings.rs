@@ -106,6 +106,8 @@ pub(super) struct Readings {
     last: Option<Language>,
     /// The number just read goes on, in this language.
     unfinished: Option<Language>,
+    /// What was found at the unit being decided, whose language waits for more text: it is not looked for again.
+    pending: Option<(usize, Option<Found>)>,
     /// The language of the number that ended right here, or before one mark: 4.2/16GB, 5V2A.
     joined: Option<Language>,
 }
@@ -159,6 +161,12 @@ impl Readings {
             '0'..='9' => self.number(look),
             c if c.is_ascii_alphabetic() => letters(look, c),
             c if is_han(c) && c != '〇' => Ok(None),
+            // Scripts none of whose letters is a sign.
+            c if c.is_alphabetic()
+                && matches!(c, '\u{400}'..='\u{1DFF}' | '\u{3040}'..='\u{30FF}' | '\u{AC00}'..='\u{D7A3}') =>
+            {
+                Ok(None)
+            }
             ' ' | '\n' | '，' | '。' | ',' => Ok(None),
             _ => self.sign(look, c),
         }
@@ -401,9 +409,18 @@ impl Stage for Readings {
             return Ok(i + 1);
         };
         let look = Look::new(input, i);
-        let found = self.find(&look, &unit)?;
+        let found = match self.pending.take() {
+            Some((start, found)) if start == unit.start => found,
+            _ => self.find(&look, &unit)?,
+        };
         let language = match &found {
-            Some(found) => self.language(found, input, &look, &context.facts.readable)?,
+            Some(known) => match self.language(known, input, &look, &context.facts.readable) {
+                Ok(language) => language,
+                Err(More) => {
+                    self.pending = Some((unit.start, found));
+                    return Err(More);
+                }
+            },
             None => None,
         };
         let Some((found, language)) = found.zip(language) else {

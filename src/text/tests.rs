@@ -474,7 +474,7 @@ pub(super) fn work(raw: &str) -> usize {
 }
 
 /// Texts whose repetition a stage could stumble over.
-pub(super) const AWKWARD_UNITS: [&str; 64] = [
+pub(super) const AWKWARD_UNITS: [&str; 88] = [
     "1",
     "1,",
     "1.",
@@ -539,7 +539,60 @@ pub(super) const AWKWARD_UNITS: [&str; 64] = [
     "<br>",
     "=",
     "-",
+    "AB ",
+    "aB",
+    "110或",
+    "打110、",
+    "1h30min",
+    "50cm×",
+    "5L/100km/",
+    "1 000 ",
+    "１．",
+    "2024.5.1-5.3 ",
+    "1:",
+    "1/",
+    "1e-",
+    "2^n",
+    "5 x ",
+    "a < ",
+    "a@b.",
+    "http://a.b/c?1=",
+    "你a",
+    "ก",
+    "e\u{301}",
+    "$",
+    "%",
+    "\u{200B}",
 ];
+
+/// Room for a busy machine, and for a build without optimisation.
+const SLOW: u64 = if cfg!(debug_assertions) { 100 } else { 5 };
+
+#[test]
+fn ten_thousand_characters_of_anything_take_little_time() {
+    let options = Options::new(&chattts);
+    let fastest = |f: &dyn Fn()| {
+        let times = (0..4).map(|_| {
+            let start = std::time::Instant::now();
+            f();
+            start.elapsed()
+        });
+        times.min().unwrap_or_default()
+    };
+    for unit in AWKWARD_UNITS {
+        let raw: String = unit.chars().cycle().take(10_000).collect();
+        let whole = fastest(&|| drop(prepare(&raw, &options).unwrap()));
+        let letters = fastest(&|| {
+            let mut intake = Intake::new(usize::MAX);
+            raw.split_inclusive(|_| true).for_each(|c| drop(intake.push(c, &options).unwrap()));
+            intake.finish(&options);
+        });
+        println!("{unit:?}: {whole:?} as one, {letters:?} letter by letter");
+        for took in [whole, letters] {
+            assert!(took < Duration::from_millis(20 * SLOW), "{unit:?}: {took:?}");
+        }
+    }
+}
 
 #[test]
 fn work_is_linear_whatever_the_text() {

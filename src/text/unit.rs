@@ -102,7 +102,7 @@ impl Unit {
 }
 
 pub(super) fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || is_han(c)
+    c.is_ascii_alphanumeric() || is_han(c) || (!c.is_ascii() && c.is_alphanumeric())
 }
 
 /// Chinese characters, with 々 and 〇.

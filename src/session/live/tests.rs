@@ -65,6 +65,29 @@ fn beginning(seed: u64, n: usize) -> Vec<f32> {
     pcm
 }
 
+#[test]
+fn a_turn_takes_a_portion_of_text_and_all_else() {
+    let text = |text: String| Input::Text { text, at: Instant::now() };
+    let long = "好a".repeat(10_000);
+    let parts = portions(long.clone());
+    assert!(parts.len() > 4 && parts.iter().all(|p| p.len() <= PORTION) && parts.concat() == long);
+    assert!(portions(String::new()).is_empty());
+    assert_eq!(portions(format!("{long}\0")).len(), 1);
+    let mut inbox: VecDeque<Input> = parts.iter().cloned().map(text).collect();
+    inbox.push_front(Input::Release);
+    inbox.push_back(Input::Finish { at: Instant::now() });
+    let mut turns = Vec::new();
+    while !inbox.is_empty() {
+        turns.push(next_inputs(&mut inbox).len());
+    }
+    // The release goes with the first part, the end with the last, which is short.
+    assert_eq!((turns[0], turns.len(), turns.iter().sum::<usize>()), (2, parts.len(), parts.len() + 2), "{turns:?}");
+    let small = (0..100).map(|n| text(n.to_string())).collect::<VecDeque<_>>();
+    assert_eq!(next_inputs(&mut small.into_iter().collect()).len(), 100);
+    assert_eq!(next_inputs(&mut VecDeque::from([text("a".repeat(2 * PORTION)), Input::Release])).len(), 1);
+    assert!(next_inputs(&mut VecDeque::new()).is_empty());
+}
+
 /// All of an utterance.
 struct Told {
     pieces: Vec<PieceDone>,

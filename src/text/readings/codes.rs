@@ -474,9 +474,11 @@ pub(super) fn named_model(look: &Look) -> Seen<Option<Found>> {
 /// Whether these digits are a date without dashes.
 pub(super) fn packed_date(look: &Look) -> Seen<Option<Found>> {
     let digits = look.digits(look.start, 9)?;
-    let before = bare(look.before());
-    let told = ["日期", "生日", "出生", "时间", "date"].iter().any(|w| before.to_lowercase().ends_with(w));
-    if !told || !is_packed_date(&digits) {
+    if !is_packed_date(&digits) {
+        return Ok(None);
+    }
+    let before = bare(look.before()).to_ascii_lowercase();
+    if !["日期", "生日", "出生", "时间", "date"].iter().any(|w| before.ends_with(w)) {
         return Ok(None);
     }
     super::dates::forced_date(look)

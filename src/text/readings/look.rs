@@ -89,10 +89,10 @@ impl<'a> Look<'a> {
     /// The text of this line before the start, as far as it matters.
     pub fn before(&self) -> &str {
         self.before.get_or_init(|| {
-            let back = (1..=BEFORE).map_while(|n| self.back(n).filter(|c| *c != '\n'));
-            let mut text: Vec<char> = back.collect();
-            text.reverse();
-            text.into_iter().collect()
+            let count = (1..=BEFORE).take_while(|n| self.back(*n).is_some_and(|c| c != '\n')).count();
+            let mut text = String::with_capacity(4 * count);
+            text.extend((1..=count).rev().filter_map(|n| self.back(n)));
+            text
         })
     }
 
