@@ -70,6 +70,26 @@ fn samples(wav: &[u8]) -> Vec<i16> {
 }
 
 #[test]
+fn texts_are_shown_as_it_says() {
+    if !able("sh", &["-c", "true"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_voxwire")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let blocks: Vec<(&str, &str)> = readme.split("```").skip(1).step_by(2).filter_map(|b| b.split_once('\n')).collect();
+    let shown = blocks.windows(2).filter(|pair| pair[0].0 == "sh" && pair[1].0 == "text");
+    let count = shown.map(|pair| {
+        let (script, expected) = (pair[0].1, pair[1].1);
+        assert!(script.contains("voxwire text"));
+        let told = run(Command::new("sh").arg("-c").arg(script).current_dir(&dir).env("PATH", &path));
+        assert_eq!(told, expected, "{script}");
+    });
+    assert_eq!(count.count(), 2);
+}
+
+#[test]
 fn curl_writes_a_wav_file() {
     if !able("curl", &["--version"]) {
         return;

@@ -192,6 +192,23 @@ pub enum ChangeKind {
     Punctuation,
 }
 
+impl ChangeKind {
+    pub const ALL: [Self; 12] = [
+        Self::Invisible,
+        Self::Width,
+        Self::Markup,
+        Self::Pause,
+        Self::Bracket,
+        Self::Abbreviation,
+        Self::Number,
+        Self::Symbol,
+        Self::Lexicon,
+        Self::Homophone,
+        Self::Accent,
+        Self::Punctuation,
+    ];
+}
+
 /// A stretch of raw text that is not spoken.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Skip {
@@ -225,6 +242,21 @@ pub enum SkipReason {
     UnknownCharacter,
     /// A letter of a script the model does not speak.
     UnknownScript,
+}
+
+impl SkipReason {
+    pub const ALL: [Self; 10] = [
+        Self::ReservedToken,
+        Self::UnsupportedTag,
+        Self::Code,
+        Self::Comment,
+        Self::LinkTarget,
+        Self::Footnote,
+        Self::Emoji,
+        Self::LoneTag,
+        Self::UnknownCharacter,
+        Self::UnknownScript,
+    ];
 }
 
 impl std::fmt::Display for SkipReason {

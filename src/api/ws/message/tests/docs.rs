@@ -132,6 +132,29 @@ fn every_field_and_code_is_documented() {
 }
 
 #[test]
+fn changes_skips_and_limits_are_documented_as_they_are() {
+    let names = |value: Value| value.as_str().unwrap().to_string();
+    let kinds = crate::text::ChangeKind::ALL.map(|kind| names(serde_json::to_value(kind).unwrap()));
+    let reasons = crate::text::SkipReason::ALL.map(|why| names(serde_json::to_value(why).unwrap()));
+    for (field, all) in [("kind", &kinds[..]), ("why", &reasons[..])] {
+        assert!(ASYNCAPI.contains(&format!("examples: [{}]", all.join(", "))), "asyncapi.yaml: {field}");
+        for name in all {
+            let row = |line: &&str| line.starts_with("| ") && line.contains(&format!("`{name}`"));
+            assert!(PROTOCOL_MD.lines().any(|line| row(&line)), "PROTOCOL.md: {name}");
+        }
+    }
+    let sockets = crate::api::state::SocketLimits::default();
+    let limits = serde_json::json!({
+        "message_bytes": sockets.message_bytes,
+        "text_chars": crate::session::service::Limits::default().text_chars,
+        "utterances": sockets.utterances,
+        "idle_ms": sockets.ping_timeout.as_millis() as u64,
+    });
+    let ready = protocol_examples().into_iter().find(|example| example["type"] == "ready").unwrap();
+    assert_eq!(ready["limits"], limits);
+}
+
+#[test]
 fn examples_of_frames_are_what_is_sent() {
     let frames: Vec<Vec<u8>> = ASYNCAPI
         .lines()
