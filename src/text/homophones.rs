@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ChangeKind;
 use super::stage::{Context, More, Stage, Window};
-use super::unit::{Log, Unit, is_han};
+use super::unit::{Log, is_han};
 
 /// Most bytes of the file.
 pub const MAX_BYTES: u64 = 4 << 20;
@@ -89,7 +89,7 @@ impl Stage for Swap {
         if let Some(to) = swapped {
             self.log.change(context.raw, unit.span(), &to.to_string(), ChangeKind::Homophone);
         }
-        out.push(swapped.map_or(unit, |to| Unit::char(to, unit.span())));
+        out.push(swapped.map_or(unit, |to| unit.with(to)));
         Ok(i + 1)
     }
 }

@@ -85,7 +85,7 @@ impl Stage for Letters {
                 if folded {
                     self.log.change(context.raw, unit.span(), &form, ChangeKind::Accent);
                 }
-                form.chars().for_each(|c| out.push(Unit::char(c, unit.span())));
+                form.chars().for_each(|c| out.push(unit.with(c)));
                 (self.after_word, self.after_foreign) = (true, false);
             }
             None if is_combining_mark(c) && self.after_word => {

@@ -125,11 +125,25 @@ fn depends(input: &Window, i: usize, c: char, context: &Context) -> Result<Optio
         '.' if before == Some('.') || after == Some('.') => Role::Pause(Pause::Comma),
         '.' => Role::Pause(Pause::Stop),
         '-' if before == Some('-') || after == Some('-') => Role::Pause(Pause::Comma),
-        '-' if word(before) || word(after) => Role::Boundary,
+        '-' if word(before) || word(after) || is_inside_name(input, i, context)? => Role::Boundary,
         // A bullet at a line's start is none of the text's pauses; between words a spaced hyphen is a dash.
         _ if before.is_none_or(|c| c == '\n') => Role::Silent,
         _ => Role::Pause(Pause::Comma),
     }))
+}
+
+/// Whether letters or digits stand right beside the hyphen at `i` in the text as it was sent. The words of i7-13700K have
+/// spaces around them by now.
+fn is_inside_name(input: &Window, i: usize, context: &Context) -> Result<bool, More> {
+    let Some(unit) = input.at(i)? else {
+        return Ok(false);
+    };
+    // What follows has arrived.
+    if input.at(i + 1)?.is_none() {
+        return Ok(false);
+    }
+    let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    Ok(word(context.raw[..unit.start].chars().next_back()) && word(context.raw[unit.end..].chars().next()))
 }
 
 impl Marks {

@@ -25,7 +25,7 @@ mod tests;
 use look::{Look, Seen};
 
 use super::stage::{Context, More, Stage, Window};
-use super::unit::{Log, Unit, is_han, is_latin};
+use super::unit::{Log, Part, Unit, is_han, is_latin};
 use super::{ChangeKind, Language};
 
 /// Ungrouped digits from this many on are a number to dial or to look up, not a quantity.
@@ -208,12 +208,13 @@ impl Readings {
 
     fn number(&self, look: &Look) -> Seen<Option<Found>> {
         type Rule = fn(&Look) -> Seen<Option<Found>>;
-        const RULES: [Rule; 14] = [
+        const RULES: [Rule; 15] = [
             codes::packed_date,
             known::scientific,
             known::known,
             dates::padded,
             dates::date,
+            dates::told_day,
             dates::beside_month,
             times::time_or_ratio,
             fractions::fraction,
@@ -457,10 +458,11 @@ impl Stage for Readings {
         self.link_language = Some(language);
         self.unfinished = found.goes_on.then_some(language);
         self.log.change(context.raw, span.clone(), &words, found.kind);
+        let part = if is_number { Part::Number } else { Part::Word };
         // English words stand apart from letters on either side; tidying drops the spaces that are not needed.
         let ascii = |c: Option<char>| c.is_some_and(|c| c.is_ascii()).then(|| Unit::char(' ', span.clone()));
         ascii(words.chars().next()).into_iter().for_each(|space| out.push(space));
-        words.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
+        words.chars().for_each(|c| out.push(Unit { part, ..Unit::char(c, span.clone()) }));
         ascii(words.chars().next_back()).into_iter().for_each(|space| out.push(space));
         for k in i..end {
             self.pass(&input.at(k)?.unwrap_or(unit), Some(language));

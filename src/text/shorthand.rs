@@ -2,7 +2,7 @@
 //! cannot be cut there.
 
 use super::stage::{Context, More, Stage, Window};
-use super::unit::{Log, Unit, is_latin};
+use super::unit::{Log, Part, Unit, is_latin};
 use super::{ChangeKind, Language};
 
 /// What may follow an abbreviation.
@@ -67,6 +67,20 @@ const MONTHS: [(&str, &str); 12] = [
     ("Dec", "December"),
 ];
 
+/// With a full stop before a comma or a number, or two of them with a dash between: "sat." and "sun" are words else.
+const DAYS: [(&str, &str); 10] = [
+    ("Mon", "Monday"),
+    ("Tues", "Tuesday"),
+    ("Tue", "Tuesday"),
+    ("Wed", "Wednesday"),
+    ("Thurs", "Thursday"),
+    ("Thur", "Thursday"),
+    ("Thu", "Thursday"),
+    ("Fri", "Friday"),
+    ("Sat", "Saturday"),
+    ("Sun", "Sunday"),
+];
+
 pub(super) struct Shorthand {
     pub log: Log,
     /// Whether the word before was a name: a capital, or an initial. A text may begin with an initial.
@@ -100,7 +114,10 @@ impl Stage for Shorthand {
         let found = match starts_word {
             true => match abbreviation(input, i)? {
                 None => match month(input, i)? {
-                    None => initials(input, i, self.after_name)?,
+                    None => match day(input, i)? {
+                        None => initials(input, i, self.after_name)?,
+                        found => found,
+                    },
                     found => found,
                 },
                 found => found,
@@ -120,7 +137,10 @@ impl Stage for Shorthand {
         let last = input.at(end - 1)?.unwrap_or(unit);
         let span = unit.start..last.end;
         self.log.change(context.raw, span.clone(), &text, ChangeKind::Abbreviation);
-        text.chars().for_each(|c| out.push(Unit::char(c, span.clone())));
+        // "J. R. R.", "U.S."; the table's abbreviations are longer.
+        let initials = text.split(' ').all(|word| word.len() == 1);
+        let part = if initials { Part::Initial } else { Part::Word };
+        text.chars().for_each(|c| out.push(Unit { part, ..Unit::char(c, span.clone()) }));
         if keeps_stop {
             out.push(last);
         }
@@ -177,6 +197,38 @@ fn month(input: &Window, i: usize) -> Result<Option<Found>, More> {
     Ok(None)
 }
 
+/// A day's short name at `i`: "Tues.," and "Mon-Fri".
+fn day(input: &Window, i: usize) -> Result<Option<Found>, More> {
+    let Some((first, end)) = day_name(input, i)? else {
+        return Ok(None);
+    };
+    let stop = end + usize::from(input.char_at(end)? == Some('.'));
+    if stop > end && next_visible(input, stop)?.is_some_and(|c| c == ',' || c.is_ascii_digit()) {
+        return Ok(Some((first.to_string(), stop, false)));
+    }
+    if matches!(input.char_at(stop)?, Some('-' | '–'))
+        && let Some((last, end)) = day_name(input, stop + 1)?
+    {
+        let end = end + usize::from(input.char_at(end)? == Some('.') && next_visible(input, end + 1)?.is_some());
+        return Ok(Some((format!("{first} to {last}"), end, false)));
+    }
+    Ok(None)
+}
+
+/// The day whose short name stands at `i` whole, and where that ends.
+fn day_name(input: &Window, i: usize) -> Result<Option<(&'static str, usize)>, More> {
+    for (short, long) in DAYS {
+        let end = i + short.len();
+        if input.char_at(i)? == short.chars().next()
+            && is_written(input, i, &short.to_ascii_lowercase())?
+            && !input.char_at(end)?.is_some_and(is_latin)
+        {
+            return Ok(Some((long, end)));
+        }
+    }
+    Ok(None)
+}
+
 /// Whether `short`, in either case, stands at `i`.
 fn is_written(input: &Window, i: usize, short: &str) -> Result<bool, More> {
     for (k, c) in short.chars().enumerate() {
@@ -221,7 +273,10 @@ fn initials(input: &Window, i: usize, after_name: bool) -> Result<Option<Found>,
     }
     let before_name = input.char_at(end)? == Some(' ') && next.is_some_and(|c| c.is_ascii_uppercase());
     // "I." is the pronoun far more often than a name.
-    let is_initial = first.is_ascii_uppercase() && first != 'I' && after_name && before_name;
+    let named = first != 'I' && after_name && before_name;
+    // After any word: met J. R. R. Tolkien.
+    let row = before_name && input.char_at(end + 2)? == Some('.');
+    let is_initial = first.is_ascii_uppercase() && (named || row);
     Ok(is_initial.then_some((text, end, false)))
 }
 

@@ -11,7 +11,7 @@
 
 use super::Limits;
 use super::stage::count_work;
-use super::unit::{Unit, is_han};
+use super::unit::{Part, Unit, is_han};
 
 /// Up to how many seconds sentences are joined, from the second piece on; beyond these, up to the longest piece.
 const JOIN_SECONDS: [f32; 2] = [5.0, 10.0];
@@ -222,6 +222,23 @@ impl Splitter {
                     Break::Any
                 }
             }
+            // 五|个, 五月|一日: a number stays with what it counts, and a date is one.
+            _ if !spaced && before.part == Part::Number && han(next) => Break::WordOfNumber,
+            _ if !spaced
+                && next.part == Part::Number
+                && before.as_char().is_some_and(|c| "年月日号號时時点點分第到至零下之".contains(c)) =>
+            {
+                Break::WordOfNumber
+            }
+            _ if before.as_char() == Some('零') && next.as_char() == Some('下') => Break::WordOfNumber,
+            // The parts of i7-12700K, and what no space parted in the text.
+            _ if spaced
+                && mark
+                    .is_some_and(|m| (m.part == Part::Number && next.part == Part::Number) || m.end == next.start) =>
+            {
+                Break::WordOfNumber
+            }
+            _ if next.part == Part::Initial => Break::WordOfNumber,
             // "J R R Tolkien", "a house": a single letter goes with what follows it.
             _ if spaced && self.last_word == 1 => Break::WordOfNumber,
             _ if spaced || han(before) || han(next) => Break::Word,
@@ -350,3 +367,6 @@ fn fill(sum: Sum, limits: Limits) -> f32 {
     let seconds = sum.seconds / limits.max_seconds;
     limits.max_words.map_or(seconds, |max| seconds.max(sum.words as f32 / max.max(1) as f32))
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,7 +80,8 @@ impl Stage for Tags {
                 if !context.raw[unit.start..last.end].eq_ignore_ascii_case(&written) {
                     self.log.change(context.raw, unit.start..last.end, &written, ChangeKind::Bracket);
                 }
-                out.push(Unit { symbol: Symbol::Tag(index), start: unit.start, end: last.end, hint: None });
+                let tag = Unit { symbol: Symbol::Tag(index), ..Unit::char(' ', unit.start..last.end) };
+                out.push(tag);
                 Ok(i + 1 + last.after)
             }
             Some((name, last)) if is_reserved(&name) || is_pause(&name) => {

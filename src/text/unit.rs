@@ -56,6 +56,16 @@ impl Reading {
     }
 }
 
+/// What a character is part of, as far as a piece's end is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Word,
+    /// The words of a number.
+    Number,
+    /// Initials, which stay with the names around them.
+    Initial,
+}
+
 /// One character or tag of the text so far, and the bytes of the raw text it stands for. Units made from one stretch,
 /// such as the words of a number, share its span; a piece never ends between them if it can be helped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +75,17 @@ pub(super) struct Unit {
     pub end: usize,
     /// How the writer wants it read, as in `<say-as>`; the stages before `readings` hand it on.
     pub hint: Option<Reading>,
+    pub part: Part,
 }
 
 impl Unit {
     pub fn char(c: char, span: Range<usize>) -> Self {
-        Self { symbol: Symbol::Char(c), start: span.start, end: span.end, hint: None }
+        Self { symbol: Symbol::Char(c), start: span.start, end: span.end, hint: None, part: Part::Word }
+    }
+
+    /// Another character in its place.
+    pub fn with(self, c: char) -> Self {
+        Self { symbol: Symbol::Char(c), ..self }
     }
 
     pub fn hinted(self, hint: Option<Reading>) -> Self {

@@ -164,6 +164,25 @@ fn until(look: &Look, sign: char, date: &Date, found: &mut Found) -> Seen<bool> 
     Ok(true)
 }
 
+/// The 12/24 of "on 12/24" and 截至5/20: a day, and no fraction.
+pub(super) fn told_day(look: &Look) -> Seen<Option<Found>> {
+    let first = look.digits(look.start, 3)?;
+    let k = look.start + first.len();
+    if !matches!(first.len(), 1 | 2) || !look.is(k, '/')? {
+        return Ok(None);
+    }
+    let second = look.digits(k + 1, 3)?;
+    let end = k + 1 + second.len();
+    let before = look.before();
+    let told = ["on ", "due ", "dated "].iter().any(|w| before.to_ascii_lowercase().ends_with(w))
+        || ["截至", "截止", "日期", "截止到"].iter().any(|w| bare(before).ends_with(w));
+    let joined = look.at(end)?.is_some_and(|c| matches!(c, '/' | '.' | '-' | '%')) && look.is_digit(end + 1)?;
+    if !told || joined || look.is_letter(end)? || units::counted(look, end)? {
+        return Ok(None);
+    }
+    Ok(Date::new(None, &first, Some(&second)).map(|date| date.found(end)))
+}
+
 /// 2023-24 is a season and no month.
 fn season(year: &str, next: &str) -> bool {
     matches!((year.parse::<u32>(), next.parse::<u32>()), (Ok(y), Ok(n)) if n == (y + 1) % 100 && n > 12)

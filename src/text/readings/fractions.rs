@@ -35,12 +35,12 @@ pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
 }
 
 fn simple_fraction(look: &Look, whole: Option<&str>, top: &str, slash: usize) -> Seen<Option<Found>> {
-    let bottom = look.digits(slash + 1, 5)?;
+    let bottom = look.digits(slash + 1, 8)?;
     let end = slash + 1 + bottom.len();
     let joined = matches!(look.at(end)?, Some('/' | '.' | '-' | ',')) && look.is_digit(end + 1)?;
     let idle = |d: &str| d.starts_with('0');
     if bottom.is_empty()
-        || bottom.len() > 4
+        || bottom.len() > 7
         || joined
         || idle(&bottom)
         || idle(top) && top.len() > 1

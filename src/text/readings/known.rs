@@ -12,12 +12,12 @@ const SERVICES: [&str; 12] =
 /// Names of days, events and rules, by what stands behind their number; an empty list: whatever stands there.
 const EVENTS: [(&str, &[&str]); 17] = [
     ("38", &["妇女", "婦女", "节", "節", "女神", "国际", "红旗"]),
-    ("51", &["劳动", "勞動", "长假", "黄金周", "假期"]),
+    ("51", &["劳动", "勞動", "长假", "黄金周", "假期", "放假"]),
     ("54", &["青年", "运动"]),
     ("61", &["儿童", "兒童", "国际儿童"]),
     ("71", &["建党"]),
     ("81", &["建军"]),
-    ("101", &["国庆"]),
+    ("101", &["国庆", "放假"]),
     ("315", &["晚会", "打假", "消费", "维权"]),
     ("520", &["情人", "表白", "告白"]),
     ("618", &["促销", "大促", "购物", "活动", "年中"]),
@@ -38,6 +38,9 @@ fn spelt(digits: &str) -> Found {
 pub(super) fn known(look: &Look) -> Seen<Option<Found>> {
     let digits = look.digits(look.start, 8)?;
     let end = look.start + digits.len();
+    if let Some(found) = dotted_event(look, &digits, end)? {
+        return Ok(Some(found));
+    }
     if !matches!(digits.len(), 2..=6) || joined(look, end)? {
         return Ok(None);
     }
@@ -70,6 +73,23 @@ pub(super) fn known(look: &Look) -> Seen<Option<Found>> {
     Ok(door(look, &digits, end)?.then(|| Found { name: true, ..dialled() }))
 }
 
+/// 3.15晚会, 6.18大促, 5.1放假.
+fn dotted_event(look: &Look, month: &str, point: usize) -> Seen<Option<Found>> {
+    if month.len() != 1 || !look.is(point, '.')? || !look.is_fresh() {
+        return Ok(None);
+    }
+    let day = look.digits(point + 1, 3)?;
+    let (digits, end) = (format!("{month}{day}"), point + 1 + day.len());
+    if let Some((_, words)) = EVENTS.iter().find(|e| e.0 == digits) {
+        for word in *words {
+            if look.says(end, word)? {
+                return Ok(Some(Found { end, ..spelt(&digits) }));
+            }
+        }
+    }
+    Ok(None)
+}
+
 fn joined(look: &Look, end: usize) -> Seen<bool> {
     let before = look.back(1).is_some_and(|c| matches!(c, '.' | '-' | '/' | ',' | ':')) && {
         look.back(2).is_some_and(|c| c.is_ascii_digit())
@@ -83,8 +103,7 @@ fn joined(look: &Look, end: usize) -> Seen<bool> {
 
 /// 90后, 00后: people born in those years.
 fn generation(look: &Look, digits: &str, end: usize) -> Seen<bool> {
-    let years =
-        digits.len() == 2 && digits.ends_with(['0', '5']) && !matches!(digits, "10" | "15" | "20" | "30" | "40");
+    let years = digits.len() == 2 && digits.ends_with(['0', '5']) && !matches!(digits, "15" | "20" | "30" | "40");
     Ok(years && look.is(end, '后')? && !look.at(end + 1)?.is_some_and(|c| "退面方台来".contains(c)))
 }
 

@@ -225,6 +225,11 @@ fn number_sign(look: &Look, c: char) -> Seen<Option<Found>> {
         let (english, chinese) = (format!("number {}", number.english()), format!("{}号", number.chinese(false)));
         return Ok(Some(Found::number(end, english, chinese)));
     }
+    let numbered =
+        c == '#' && look.is_letter(i + 1)? && { look.at(i + 2)?.is_some_and(|c| c == '-' || c.is_ascii_digit()) };
+    if numbered {
+        return Ok(words(i + 1, "number", "编号"));
+    }
     let tag = c == '#' && look.is_letter(i + 1)? && !look.back(1).is_some_and(|c| c == '#' || c == '&');
     Ok(match (c, tag) {
         // Chinese readers pass over the sign.
@@ -269,6 +274,10 @@ fn slash(look: &Look, after_number: bool) -> Seen<Option<Found>> {
     let back = look.back(1);
     if is_host(look.before()) && look.at(i + 1)?.is_some_and(|c| c.is_ascii_alphanumeric()) {
         return Ok(Some(Found { link: true, name: true, ..Found::symbol(i + 1, "slash".into(), "斜杠".into()) }));
+    }
+    let amount = look.before().rsplit(' ').next().unwrap_or_default();
+    if amount.starts_with(['$', '€', '£', '¥']) && after_number && look.is_digit(i + 1)? {
+        return Ok(words(i + 1, "per", "每"));
     }
     if back.is_some_and(|c| c.is_ascii_digit()) && look.is_digit(i + 1)? {
         return Ok(if calculates(look)? { words(i + 1, "divided by", "除以") } else { None });

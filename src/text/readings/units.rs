@@ -21,7 +21,7 @@ const fn close(sign: &'static str, one: &'static str, many: &'static str, chines
 
 /// By sign; their case matters. `G`, `K`, `M`, `T`, `B`, `A` and `C` alone are letters: 5G, 4K, 3A.
 #[rustfmt::skip]
-const UNITS: [Unit; 128] = [
+const UNITS: [Unit; 129] = [
     unit("km", "kilometer", "kilometers", "公里"), unit("KM", "kilometer", "kilometers", "公里"),
     unit("Km", "kilometer", "kilometers", "公里"), unit("m", "meter", "meters", "米"),
     unit("dm", "decimeter", "decimeters", "分米"), unit("cm", "centimeter", "centimeters", "厘米"),
@@ -86,7 +86,7 @@ const UNITS: [Unit; 128] = [
     unit("px", "pixel", "pixels", "像素"), unit("dpi", "dot per inch", "dots per inch", "点每英寸"),
     unit("ppm", "part per million", "parts per million", "ppm"), unit("pt", "point", "points", "磅"),
     unit("cc", "c c", "c c", "毫升"), unit("mmHg", "millimeter of mercury", "millimeters of mercury", "毫米汞柱"),
-    unit("Å", "angstrom", "angstroms", "埃"), close("k", "k", "k", "k"),
+    unit("Å", "angstrom", "angstroms", "埃"), close("k", "k", "k", "k"), unit("yr", "year", "years", "年"),
     unit("Kb", "kilobit", "kilobits", "千比特"), unit("Mb", "megabit", "megabits", "兆比特"), unit("Gb", "gigabit", "gigabits", "吉比特"),
 ];
 
