@@ -11,7 +11,8 @@
 //! | most letters | nothing |
 //! | a word that begins as an abbreviation or is one letter long so far | that it is none: up to 16 letters and full stops, and 4 characters |
 //! | a full stop, a hyphen, an apostrophe | 1 character, 6 where digits stand around |
-//! | a number | its end, at most 64 characters, 6 more, and as many as the letter before it is away, at most 32 |
+//! | two capitals or more | their end, at most 6, and the next word's capitals, at most 12 |
+//! | a number | its end, at most 64 characters, 20 more (the other end of a range, a unit), and as many as the letter before it is away, at most 32 |
 //! | what may become a word of the lexicon | the first character that is none of it, at most 64, and one more |
 //! | an opening square bracket | its closing one, at most 25 characters |
 //! | markup | as [`super::markup`] says |

@@ -186,7 +186,7 @@ impl Readings {
             '-' | '+' => {
                 look.is_fresh()
                     && !(c == '+' && look.back(1) == Some('+'))
-                    && !self.is_after_measure(look)
+                    && !self.is_after_measure(look)?
                     && (look.is_digit(i + 1)? || is_point(look, i + 1)? || {
                         units::currency_before(look, i + 1)?.is_some()
                     })
@@ -201,9 +201,14 @@ impl Readings {
     }
 
     /// Whether a quantity has just ended with a unit: what follows is no sign of a number but a dash.
-    fn is_after_measure(&self, look: &Look) -> bool {
-        let named = SERIES.iter().any(|name| look.before().ends_with(name));
-        (self.after_number && self.touching) || self.after_moment || look.is_after_unit() || named
+    fn is_after_measure(&self, look: &Look) -> Seen<bool> {
+        let before = look.before();
+        let name =
+            SERIES.iter().any(|name| before.ends_with(name)) && !["一直", "简直"].iter().any(|w| before.ends_with(w));
+        // No series is measured in degrees.
+        let end = look.start + 1 + look.digits(look.start + 1, 6)?.len();
+        let named = name && units::suffix(look, end)?.is_none();
+        Ok((self.after_number && self.touching) || self.after_moment || look.is_after_unit() || named)
     }
 
     fn number(&self, look: &Look) -> Seen<Option<Found>> {
