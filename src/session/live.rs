@@ -235,7 +235,11 @@ fn portions(mut text: String) -> Vec<String> {
     }
     let mut parts = Vec::new();
     while text.len() > PORTION {
-        let rest = text.split_off(text.floor_char_boundary(PORTION));
+        let mut end = PORTION;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let rest = text.split_off(end);
         parts.push(std::mem::replace(&mut text, rest));
     }
     parts.extend(Some(text).filter(|text| !text.is_empty()));
