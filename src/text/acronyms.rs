@@ -4,7 +4,7 @@
 //! pronounce them. Among other words in capitals, as in a heading, only what cannot be pronounced is spelt.
 
 use super::stage::{More, Window};
-use super::unit::is_latin;
+use super::unit::{is_han, is_latin};
 
 /// Longest run of capitals that is looked at as an acronym.
 const MOST: usize = 5;
@@ -14,7 +14,7 @@ const NEXT: usize = 12;
 
 /// Words of up to three letters, and acronyms that are spoken as words.
 #[rustfmt::skip]
-const WORDS: [&str; 203] = [
+const WORDS: [&str; 204] = [
     "ACE", "ACT", "ADD", "AGE", "AGO", "AIM", "AIR", "ALL", "AM", "AN", "AND", "ANY", "APP", "ARE", "ARM", "ART", "AS", "ASK", "AT",
     "BAD", "BAG", "BAN", "BAR", "BE", "BED", "BET", "BIG", "BIT", "BOX", "BOY", "BUS", "BUT", "BUY", "BY", "BYE", "CAN", "CAP", "CAR",
     "CAT", "CUT", "DAD", "DAY", "DID", "DO", "DOG", "DRY", "DUE", "EAT", "END", "EYE", "FAN", "FAR", "FAT", "FEW", "FIT", "FIX", "FLY",
@@ -25,8 +25,11 @@ const WORDS: [&str; 203] = [
     "SAW", "SAY", "SEA", "SEE", "SET", "SEX", "SHE", "SIM", "SIR", "SIT", "SIX", "SKY", "SO", "SUN", "TAX", "TEN", "THE", "TIP", "TO",
     "TOO", "TOP", "TOY", "TRY", "TWO", "UP", "US", "USE", "VAN", "VS", "WAR", "WAS", "WAY", "WE", "WET", "WHO", "WHY", "WIN", "WON",
     "WOW", "YES", "YET", "YOU", "ZIP", "ZOO", "ASCII", "JPEG", "JSON", "LASER", "GNOME", "HELP", "HA", "AH", "HUH", "MR", "DR", "UH",
-    "HMM", "MM", "SH", "NET", "COM", "ORG", "MAC", "WEB", "DOT", "HUB", "LAB", "FAX", "BOT",
+    "HMM", "MM", "SH", "NET", "COM", "ORG", "MAC", "WEB", "DOT", "HUB", "LAB", "FAX", "BOT", "XBOX",
 ];
+
+/// Of these, letters beside Chinese characters: IT行业, WHO发布.
+const LETTERS_IN_CHINESE: [&str; 4] = ["IT", "US", "WHO", "LED"];
 
 const STARTS: [&str; 34] = [
     "BL", "BR", "CH", "CL", "CR", "DR", "DW", "FL", "FR", "GL", "GR", "KN", "PH", "PL", "PR", "SC", "SCH", "SCR", "SH",
@@ -62,7 +65,8 @@ pub(super) fn acronym(input: &Window, i: usize, after_capitals: bool) -> Result<
         return Ok((word.len() <= 3 || !spoken).then_some(end));
     }
     if WORDS.contains(&word.as_str()) {
-        return Ok(None);
+        let chinese = before.is_some_and(is_han) || input.char_at(end)?.is_some_and(is_han);
+        return Ok((chinese && LETTERS_IN_CHINESE.contains(&word.as_str())).then_some(end));
     }
     let short = word.len() <= 3;
     if !spoken {
@@ -128,6 +132,8 @@ mod tests {
             ("UNESCO", "unesco"),
             ("NEW YORK CITY", "new york city"),
             ("OK的", "ok的"),
+            ("IT行业, it is IT", "i t行业，it is it"),
+            ("WHO发布，WHO is it", "w h o发布，who is it"),
             ("A B", "a b"),
         ] {
             let prepared = prepare(raw, &options).unwrap();

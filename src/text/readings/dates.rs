@@ -177,7 +177,9 @@ pub(super) fn told_day(look: &Look) -> Seen<Option<Found>> {
     let told = ["on ", "due ", "dated "].iter().any(|w| before.to_ascii_lowercase().ends_with(w))
         || ["截至", "截止", "日期", "截止到"].iter().any(|w| bare(before).ends_with(w));
     let joined = look.at(end)?.is_some_and(|c| matches!(c, '/' | '.' | '-' | '%')) && look.is_digit(end + 1)?;
-    if !told || joined || look.is_letter(end)? || units::counted(look, end)? {
+    // on 1/2 of it
+    let share = look.is(end, ' ')? && look.word_of(end + 1, &["of", "a", "an", "the"])?.is_some();
+    if !told || joined || share || look.is_letter(end)? || units::counted(look, end)? {
         return Ok(None);
     }
     Ok(Date::new(None, &first, Some(&second)).map(|date| date.found(end)))

@@ -104,7 +104,7 @@ fn joined(look: &Look, end: usize) -> Seen<bool> {
 /// 90后, 00后: people born in those years.
 fn generation(look: &Look, digits: &str, end: usize) -> Seen<bool> {
     let years = digits.len() == 2 && digits.ends_with(['0', '5']) && !matches!(digits, "15" | "20" | "30" | "40");
-    Ok(years && look.is(end, '后')? && !look.at(end + 1)?.is_some_and(|c| "退面方台来".contains(c)))
+    Ok(years && look.is(end, '后')? && !look.at(end + 1)?.is_some_and(|c| "退面方台来宫天续勤".contains(c)))
 }
 
 /// The 75 of 1米75 and the 58 of 9秒58.

@@ -42,14 +42,15 @@ pub(super) fn core(look: &Look, at: usize, continued: bool) -> Seen<Option<Core>
         k += 4;
     }
     if !continued && !grouped && (1..=3).contains(&number.whole.len()) && !number.whole.starts_with('0') {
-        // 1 000 000: at least two groups, or every list of numbers would be one.
+        // 1 000 000, 12 345 678, 1 000; but 101 102 103 is a list, and so is 12 345.
         let mut end = k;
         let mut digits = String::new();
         while digits.len() < 12 && look.is(end, ' ')? && look.digits(end + 1, 4)?.len() == 3 {
             digits.push_str(&look.digits(end + 1, 3)?);
             end += 4;
         }
-        if digits.len() >= 6 {
+        let groups = digits.len() >= 6 && (number.whole.len() < 3 || digits.ends_with("000"));
+        if groups || digits == "000" {
             number.whole.push_str(&digits);
             (grouped, k) = (true, end);
         }
