@@ -49,7 +49,12 @@ impl Default for Metrics {
             ),
             rows_waiting: add(r, "rows_waiting", "Rows without a slot", Gauge::default()),
             slots: add(r, "slots", "Slots of the device", Gauge::default()),
-            utterances: add(r, "utterances_active", "Utterances with work on the device, or waiting for a slot", Gauge::default()),
+            utterances: add(
+                r,
+                "utterances_active",
+                "Utterances with work on the device, or waiting for a slot",
+                Gauge::default(),
+            ),
             steps: add(r, "device_steps", "Decode steps since the start, each of all its rows", Gauge::default()),
             started: add(r, "utterances_started", "Utterances started", Counter::default()),
             done: add(r, "utterances_done", "Utterances spoken to their end", Counter::default()),
