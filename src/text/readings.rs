@@ -182,9 +182,10 @@ impl Readings {
             return Ok(found);
         }
         let currency = !c.is_ascii_alphanumeric() && c != '-' && units::currency_before(look, i)?.is_some();
+        let change = matches!(c, '-' | '+') && is_change(look)?;
         let signed = match c {
             '-' | '+' => {
-                look.is_fresh()
+                (look.is_fresh() || change)
                     && !(c == '+' && look.back(1) == Some('+'))
                     && !self.is_after_measure(look)?
                     && (look.is_digit(i + 1)? || is_point(look, i + 1)? || {
@@ -195,7 +196,7 @@ impl Readings {
             _ => currency,
         };
         if signed && let Some(found) = quantity::quantity(look, true)? {
-            return Ok(Some(found));
+            return Ok(Some(Found { name: change, ..found }));
         }
         symbols::symbol(look, c, self.after_number && self.touching, self.after_moment)
     }
@@ -232,7 +233,8 @@ impl Readings {
         ];
         // 1h30min: a unit is no name.
         let after_unit = self.after_number && self.touching && look.back(1).is_some_and(is_latin);
-        if codes::is_attached(look) && !self.after_moment && !after_unit {
+        let change = look.back(1) == Some('-') && quantity::is_share(look, look.start)?;
+        if codes::is_attached(look) && !change && !self.after_moment && !after_unit {
             return codes::model(look);
         }
         let continues = look.back(1) == Some('.') && look.back(2).is_some_and(|c| c.is_ascii_digit());
@@ -293,12 +295,15 @@ impl Readings {
         {
             return Ok(Some(language));
         }
-        self.around(input, found.end, first).map(Some)
+        // A line of 1st and 2nd without any other word is English.
+        let ordinal = found.chinese.starts_with('第') && input.char_at(found.end - 1)?.is_some_and(is_latin);
+        let otherwise = if ordinal { Language::English } else { first };
+        self.around(input, found.end, otherwise).map(Some)
     }
 
     /// The language of the nearest letter in the line, Chinese where two are as near (Chinese text holds single Latin
     /// letters; English text holds no single Chinese ones). In a line without letters it is that of the line before.
-    fn around(&self, input: &Window, end: usize, first: Language) -> Seen<Language> {
+    fn around(&self, input: &Window, end: usize, otherwise: Language) -> Seen<Language> {
         let reach = self.letter.map_or(MAX_CONTEXT, |(_, ago)| ago.min(MAX_CONTEXT));
         let mut unit_of_number = true;
         for away in 1..=reach {
@@ -319,6 +324,7 @@ impl Readings {
                         || (c == 'x' && !before.is_some_and(is_latin) && {
                             !input.char_at(end + away)?.is_some_and(is_latin)
                         })
+                        || is_currency(input, end - 1 + away)?
                 }
                 _ => false,
             };
@@ -330,7 +336,7 @@ impl Readings {
                 return Ok(before.map_or(after, |(before, _)| before));
             }
         }
-        Ok(self.letter.map(|(before, _)| before).or(self.last).unwrap_or(first))
+        Ok(self.letter.map(|(before, _)| before).or(self.last).unwrap_or(otherwise))
     }
 }
 
@@ -371,6 +377,21 @@ fn is_behind_name(before: &str) -> bool {
     };
     let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Whether the sign at the start is one though a name touches it: PPI-2.5%.
+fn is_change(look: &Look) -> Seen<bool> {
+    let name = look.back(1).is_some_and(|c| c.is_ascii_uppercase()) && look.back(2).is_some_and(is_latin);
+    Ok(name && quantity::is_share(look, look.start + 1)?)
+}
+
+/// Whether the letters from `k` on are a currency's, as in HK$.
+fn is_currency(input: &Window, mut k: usize) -> Seen<bool> {
+    let first = k;
+    while k < first + 3 && input.char_at(k)?.is_some_and(|c| c.is_ascii_uppercase()) {
+        k += 1;
+    }
+    Ok(matches!(input.char_at(k)?, Some('$' | '¥')))
 }
 
 fn is_point(look: &Look, k: usize) -> Seen<bool> {

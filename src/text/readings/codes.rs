@@ -265,6 +265,7 @@ pub(super) fn phone(look: &Look) -> Seen<Option<Found>> {
         let total: usize = lens.iter().sum();
         let form = (lens == [3, 4, 4] && first.starts_with('1'))
             || lens == [3, 3, 4]
+            || is_card(&lens)
             || (first.starts_with('0') && total >= 9);
         let told = told && (7..=13).contains(&total) && lens.len() > 1;
         return Ok(((form || told) && !look.is_letter(all.end)?).then(|| dialled(&all.digits, all.end)));
@@ -281,6 +282,11 @@ pub(super) fn phone(look: &Look) -> Seen<Option<Found>> {
         return Ok(Some(dialled(&[first], end)));
     }
     Ok(None)
+}
+
+/// The groups that payment cards print their numbers in.
+fn is_card(lens: &[usize]) -> bool {
+    matches!(lens, [4, 4, 4, 4] | [4, 4, 4, 4, 3] | [4, 6, 5])
 }
 
 /// 010-65551234, 415-555-2671, 555-1234, 123-45-6789.
@@ -364,8 +370,10 @@ pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
         || (LONG_CODE_WORDS.contains(&word) && digits.len() >= 5)
         || number_word
         || (look.back(1) == Some('#') && digits.len() >= 5)
-        || before.to_ascii_lowercase().ends_with("qq");
-    if !named || is_counted(look, end)? {
+        || ["qq", "qq群"].iter().any(|w| before.to_ascii_lowercase().ends_with(w));
+    // Order #12345 ships: the sign says that nothing is counted.
+    let signed = look.back(1) == Some('#');
+    if !named || (!signed && is_counted(look, end)?) {
         return Ok(None);
     }
     let joined = matches!(look.at(end)?, Some('.' | ',' | ':')) && look.is_digit(end + 1)?;

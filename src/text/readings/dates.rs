@@ -455,5 +455,7 @@ pub(super) fn ordinal(look: &Look) -> Seen<Option<Found>> {
     if look.word_of(core.end, &[ending])?.is_none() {
         return Ok(None);
     }
-    Ok(Some(Found::number(core.end + 2, english_ordinal(value), format!("第{}", chinese_cardinal(value)))))
+    let found = Found::number(core.end + 2, english_ordinal(value), format!("第{}", chinese_cardinal(value)));
+    // 2nd-3rd: a dash leads to another one.
+    Ok(Some(Found { moment: true, ..found }))
 }

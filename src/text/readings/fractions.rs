@@ -1,7 +1,7 @@
 //! Fractions, mixed numbers, feet and inches, degrees and minutes.
 
 use super::Found;
-use super::look::{Look, Seen};
+use super::look::{Look, Seen, last_word};
 use crate::text::numbers::{Number, chinese_cardinal, english_cardinal, english_ordinal};
 
 /// 1/2, 3/4, 2 1/2; 120/80; 9/11 and 24/7, which are no fractions.
@@ -10,6 +10,9 @@ pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
     let k = look.start + first.len();
     if first.is_empty() || first.len() > 3 || look.back(1).is_some_and(|c| matches!(c, '/' | '.' | ',')) {
         return Ok(None);
+    }
+    if let Some(found) = mark(look, &first, k)? {
+        return Ok(Some(found));
     }
     match look.at(k)? {
         Some('/' | '⁄') => simple_fraction(look, None, &first, k),
@@ -32,6 +35,30 @@ pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
         }
         None => Ok(None),
     }
+}
+
+/// 8.5/10, 10/10, "rated 4/5": how many of how many.
+fn mark(look: &Look, first: &str, k: usize) -> Seen<Option<Found>> {
+    let part = if look.is(k, '.')? { look.digits(k + 1, 3)? } else { String::new() };
+    let slash = if part.is_empty() { k } else { k + 1 + part.len() };
+    let most = look.digits(slash + 1, 4)?;
+    let end = slash + 1 + most.len();
+    let told = matches!(last_word(look.before()).as_str(), "scored" | "score" | "rated" | "rating" | "rate" | "got");
+    let whole = first.len() >= 2 && first == most && first != "50";
+    let (Some(given), Some(bottom)) = (first.parse::<u64>().ok(), most.parse::<u64>().ok()) else {
+        return Ok(None);
+    };
+    let joined = matches!(look.at(end)?, Some('/' | '.' | '-' | ',' | ':' | '%')) && look.is_digit(end + 1)?;
+    if !look.is(slash, '/')? || (part.is_empty() && !told && !whole) || given > bottom || joined {
+        return Ok(None);
+    }
+    if most.len() > 3 || most.starts_with('0') || look.is_letter(end)? {
+        return Ok(None);
+    }
+    let mut number = Number::new(first);
+    number.groups.extend((!part.is_empty()).then_some(part));
+    let english = format!("{} out of {}", number.english(), english_cardinal(bottom));
+    Ok(Some(Found::number(end, english, format!("{}分之{}", chinese_cardinal(bottom), number.chinese(false)))))
 }
 
 fn simple_fraction(look: &Look, whole: Option<&str>, top: &str, slash: usize) -> Seen<Option<Found>> {

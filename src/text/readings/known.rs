@@ -10,7 +10,8 @@ const SERVICES: [&str; 12] =
     ["10086", "10010", "10011", "12306", "12315", "12348", "12333", "12358", "95588", "95533", "95555", "95566"];
 
 /// Names of days, events and rules, by what stands behind their number; an empty list: whatever stands there.
-const EVENTS: [(&str, &[&str]); 17] = [
+const EVENTS: [(&str, &[&str]); 19] = [
+    ("214", &["情人"]),
     ("38", &["妇女", "婦女", "节", "節", "女神", "国际", "红旗"]),
     ("51", &["劳动", "勞動", "长假", "黄金周", "假期", "放假"]),
     ("54", &["青年", "运动"]),
@@ -27,6 +28,7 @@ const EVENTS: [(&str, &[&str]); 17] = [
     ("007", &["工作制"]),
     ("985", &["高校", "大学", "院校", "工程", "名校"]),
     ("211", &["高校", "大学", "院校", "工程", "名校"]),
+    ("1111", &["大促", "购物", "促销", "光棍", "狂欢"]),
     ("1212", &["大促", "购物", "促销"]),
 ];
 
@@ -67,15 +69,19 @@ pub(super) fn known(look: &Look) -> Seen<Option<Found>> {
     if SERVICES.contains(&digits.as_str()) && !super::codes::is_counted(look, end)? {
         return Ok(Some(dialled()));
     }
+    if status(look, &digits, end)? {
+        return Ok(Some(Found::number(end, english_digits(&digits), chinese_digits(&digits))));
+    }
     if plate(look, &digits) {
         return Ok(at(spelt(&digits)));
     }
     Ok(door(look, &digits, end)?.then(|| Found { name: true, ..dialled() }))
 }
 
-/// 3.15晚会, 6.18大促, 5.1放假.
+/// 3.15晚会, 6.18大促, 5.1放假, 3/8妇女节, 9·11事件.
 fn dotted_event(look: &Look, month: &str, point: usize) -> Seen<Option<Found>> {
-    if month.len() != 1 || !look.is(point, '.')? || !look.is_fresh() {
+    let sign = matches!(look.at(point)?, Some('.' | '/' | '·' | '-'));
+    if !matches!(month.len(), 1 | 2) || !sign || !look.is_fresh() {
         return Ok(None);
     }
     let day = look.digits(point + 1, 3)?;
@@ -125,6 +131,18 @@ fn door(look: &Look, digits: &str, end: usize) -> Seen<bool> {
     let unit = before.ends_with("单元");
     let room = look.is(end, '室')? && !look.is(end + 1, '温')?;
     Ok(room || ((block || unit) && !super::codes::is_counted(look, end)?))
+}
+
+/// The codes web servers answer with: a 404 error, error 500, 404页面.
+fn status(look: &Look, digits: &str, end: usize) -> Seen<bool> {
+    if digits.len() != 3 || !digits.starts_with(['4', '5']) {
+        return Ok(false);
+    }
+    let before = bare(look.before()).to_ascii_lowercase();
+    let named = ["error", "错误", "状态码", "报错", "status", "status code"].iter().any(|w| before.ends_with(w));
+    let behind = look.is(end, ' ')? && look.word_of(end + 1, &["error", "page", "response"])?.is_some();
+    let chinese = look.says(end, "错误")? || look.says(end, "页面")? || look.says(end, "报错")?;
+    Ok((named && !super::codes::is_counted(look, end)?) || behind || chinese)
 }
 
 /// A car's plate behind its point: 京A·12345.

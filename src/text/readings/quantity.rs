@@ -95,7 +95,7 @@ fn operand(look: &Look, at: usize, signs: bool) -> Seen<Option<Operand>> {
         return Ok(None);
     };
     if !core.goes_on {
-        decimal_comma(look, &mut core)?;
+        decimal_comma(look, &mut core, currency.is_some_and(|c| c.many == "euros"))?;
     }
     core.number.negative = first == Some('-') || second == Some('-');
     let mut end = core.end;
@@ -113,15 +113,16 @@ fn operand(look: &Look, at: usize, signs: bool) -> Seen<Option<Operand>> {
     Ok(Some(Operand { currency, core, scale, suffix, plus: first == Some('+'), end }))
 }
 
-/// "22,1 °C" and "1.234,56 €": a comma for a point is believed where a unit follows.
-fn decimal_comma(look: &Look, core: &mut Core) -> Seen<()> {
+/// "22,1 °C", "1.234,56 €" and "€5,99": a comma for a point is believed where a unit follows, or euros are meant.
+fn decimal_comma(look: &Look, core: &mut Core, euros: bool) -> Seen<()> {
     let thousands = !core.number.groups.is_empty() && core.number.groups.iter().all(|g| g.len() == 3);
     if core.grouped || !(core.number.groups.is_empty() || thousands) || !look.is(core.end, ',')? {
         return Ok(());
     }
     let fraction = look.digits(core.end + 1, 3)?;
     let end = core.end + 1 + fraction.len();
-    if !(1..=2).contains(&fraction.len()) || units::suffix(look, end)?.is_none() {
+    let euros = euros && fraction.len() == 2 && !look.is_letter(end)?;
+    if !(1..=2).contains(&fraction.len()) || !(euros || units::suffix(look, end)?.is_some()) {
         return Ok(());
     }
     let groups = std::mem::replace(&mut core.number.groups, vec![fraction]);
@@ -162,6 +163,8 @@ pub(super) fn quantity(look: &Look, signs: bool) -> Seen<Option<Found>> {
     found.goes_on = first.core.goes_on;
     found.chinese_only = first.scale.as_ref().is_some_and(|s| s.chinese.is_some());
     named_twice(look, &first, &mut found)?;
+    inches(look, &first, &mut found)?;
+    unit_stop(look, &first, &mut found)?;
     port(look, &first, &mut found)?;
     Ok(Some(found))
 }
@@ -181,6 +184,37 @@ fn named_twice(look: &Look, first: &Operand, found: &mut Found) -> Seen<()> {
         && let Some(amount) = found.english.strip_suffix(currency.many)
     {
         found.english = amount.trim_end().to_string();
+    }
+    Ok(())
+}
+
+/// The full stop of "5 min. or more", which ends no sentence.
+fn unit_stop(look: &Look, first: &Operand, found: &mut Found) -> Seen<()> {
+    if first.suffix.is_none() || !look.is(found.end, '.')? || !look.is_letter(found.end - 1)? {
+        return Ok(());
+    }
+    let next = look.at(look.past_space(found.end + 1)?)?;
+    if next.is_some_and(|c| c.is_ascii_lowercase() || matches!(c, ',' | ';')) && !look.is_letter(found.end + 1)? {
+        found.end += 1;
+    }
+    Ok(())
+}
+
+/// The inches of 5 ft 10 in, where "10 in" alone would be no length.
+fn inches(look: &Look, first: &Operand, found: &mut Found) -> Seen<()> {
+    if first.suffix.as_ref().is_none_or(|s| s.many != "feet") || !look.is(found.end, ' ')? {
+        return Ok(());
+    }
+    let digits = look.digits(found.end + 1, 3)?;
+    let unit = found.end + 1 + digits.len();
+    let Some(count) = digits.parse::<u64>().ok().filter(|n| *n < 12) else {
+        return Ok(());
+    };
+    let named = look.past_space(unit)?;
+    if look.word_of(named, &["in"])?.is_some() {
+        found.end = named + 2;
+        found.english.push_str(&format!(" {} {}", english_cardinal(count), if count == 1 { "inch" } else { "inches" }));
+        found.chinese.push_str(&format!("{}英寸", Number::new(&digits).chinese(true)));
     }
     Ok(())
 }
@@ -206,6 +240,14 @@ pub(super) fn is_packed_date(digits: &str) -> bool {
         && part(0..4).is_some_and(|y| (1900..2100).contains(&y))
         && part(4..6).is_some_and(|m| (1..=12).contains(&m))
         && part(6..8).is_some_and(|d| (1..=31).contains(&d))
+}
+
+/// Whether a share stands at `at`: 2.5%.
+pub(super) fn is_share(look: &Look, at: usize) -> Seen<bool> {
+    let Some(core) = core(look, at, false)? else {
+        return Ok(false);
+    };
+    Ok(units::suffix(look, core.end)?.is_some_and(|s| matches!(s.kind, Kind::Share(_))))
 }
 
 /// The sign of a range behind a quantity, and where its second number begins.
@@ -245,6 +287,12 @@ fn is_range(look: &Look, first: &Operand, second: &Operand, sign: Option<char>) 
     {
         return Ok(false);
     }
+    // 0.5 -0.5: a sign that touches only the number behind it is its own, unless the numbers rise as in 5 -10.
+    let size = |n: &Number| format!("{}.{}", n.whole, n.groups.concat()).parse::<f64>().unwrap_or(0.0);
+    let own = look.is(first.end, ' ')? && !look.is(first.end + 2, ' ')? && size(b) <= size(a);
+    if own && matches!(sign, Some('-' | '~' | '～')) {
+        return Ok(false);
+    }
     let joined = !first.core.grouped && !second.core.grouped && a.groups.is_empty() && b.groups.is_empty();
     if sign != Some('-') || !joined || first.suffix.is_some() || second.suffix.is_some() || second.currency.is_some() {
         return Ok(true);
@@ -262,11 +310,19 @@ fn range(look: &Look, mut first: Operand, mut second: Operand) -> Seen<Found> {
     if let (Some(english), Some(chinese)) = (years(look, &first, &second)?, years_chinese(&first, &second)) {
         return Ok(Found::number(end, english, chinese));
     }
+    if season(look, &first, &second)? {
+        let (one, two) = (&first.core.number.whole, &second.core.number.whole);
+        let english = format!("{} to {}", first.core.number.english(), second.core.number.english());
+        return Ok(Found::number(end, english, format!("{}到{}", chinese_digits(one), chinese_digits(two))));
+    }
     // 3-1 as a score; 5-10 as a range.
     let value = |o: &Operand| o.core.number.integer();
     let score = first.suffix.is_none() && second.suffix.is_none() && first.currency.is_none();
     let falls = matches!((value(&first), value(&second)), (Some(a), Some(b)) if a >= b);
     let negative = first.core.number.negative || second.core.number.negative;
+    if score && value(&first) == Some(50) && value(&second) == Some(50) && !units::counts(look, end)? {
+        return Ok(Found::number(end, "fifty fifty".into(), "五十比五十".into()));
+    }
     let between = if score && falls && !negative && !units::counts(look, end)? { "比" } else { "到" };
     if first.suffix.is_none() && first.currency.is_none() {
         first.suffix.clone_from(&second.suffix);
@@ -312,6 +368,12 @@ fn range(look: &Look, mut first: Operand, mut second: Operand) -> Seen<Found> {
     let counts = units::counts(look, end)?;
     let (left, right) = (chinese(&first, counts), chinese(&second, counts));
     Ok(Found::number(end, format!("{} to {}", english(&first), english(&second)), format!("{left}{between}{right}")))
+}
+
+/// 98-99赛季
+fn season(look: &Look, first: &Operand, second: &Operand) -> Seen<bool> {
+    let short = |o: &Operand| o.core.number.whole.len() == 2 && o.core.number.groups.is_empty() && o.suffix.is_none();
+    Ok(short(first) && short(second) && (look.says(second.end, "赛季")? || look.says(second.end, "学年")?))
 }
 
 /// Two years, or a season: 1990-2000, 2024-25.

@@ -115,6 +115,9 @@ pub(super) fn roman(look: &Look) -> Seen<Option<Found>> {
     let before = look.before();
     let chinese = chinese_cardinal(value);
     let found = |english: String| Some(Found::number(end, english, chinese.clone()));
+    if numeral != "I" && look.is(end, ' ')? && look.word_of(end + 1, &["century", "centuries"])?.is_some() {
+        return Ok(found(english_ordinal(value)));
+    }
     match look.back(1) {
         Some('第') => return Ok(Found::chinese(end, english_cardinal(value), chinese.clone())),
         Some(c) if crate::text::unit::is_han(c) => {

@@ -210,7 +210,9 @@ fn dash(look: &Look, c: char, after_number: bool, after_moment: bool) -> Seen<Op
     if to {
         return Ok(words(i + 1, "to", "到").map(|found| Found { moment: after_moment, ..found }));
     }
-    let about = matches!(c, '~' | '～' | '〜' | '∼') && !behind.is_some_and(|c| c.is_alphanumeric() && !is_han(c));
+    let apart = back == Some(' ') && next == i + 1;
+    let wave = matches!(c, '~' | '～' | '〜' | '∼');
+    let about = wave && (apart || !behind.is_some_and(|c| c.is_alphanumeric() && !is_han(c)));
     Ok(if about && !behind.is_some_and(|c| matches!(c, '~' | '～')) { words(i + 1, "about", "约") } else { None })
 }
 
@@ -306,7 +308,11 @@ fn is_host(before: &str) -> bool {
 fn dot(look: &Look) -> Seen<Option<Found>> {
     let i = look.start;
     if !look.back(1).is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Ok(None);
+        // .NET, a .env file; " .Next" is a sentence after a sloppy one.
+        let name = look.says(i + 1, "NET")? && !look.is_letter(i + 4)?
+            || look.at(i + 1)?.is_some_and(|c| c.is_ascii_lowercase()) && look.is_letter(i + 2)?;
+        let begins = look.back(1).is_none_or(|c| is_han(c) || matches!(c, ' ' | '\n' | '(' | '，' | '"' | '\'' | '“'));
+        return Ok(if name && begins { words(i + 1, "dot", "点") } else { None });
     }
     let letter = look.back(1).is_some_and(is_latin);
     let numbered = letter && look.is_digit(i + 1)?;

@@ -41,7 +41,7 @@ fn a_reading_may_be_asked_for() {
         ("fraction", "24/7", "七分之二十四", "twenty four sevenths"),
         ("unit", "3 kg", "三千克", "three kilograms"),
         // What cannot be read as asked is read as without asking.
-        ("date", "99/99", "九十九分之九十九", "ninety nine over ninety nine"),
+        ("date", "99/99", "九十九分之九十九", "ninety nine out of ninety nine"),
         ("unknown", "12", "十二", "twelve"),
     ] {
         let raw = format!("读<say-as interpret-as=\"{kind}\">{text}</say-as>吧");

@@ -25,7 +25,8 @@ pub(super) fn time_or_ratio(look: &Look) -> Seen<Option<Found>> {
     let minutes = look.digits(k + 1, 5)?;
     let sixty = |d: &str| d.len() == 2 && d < "60";
     let hours = hour.len() <= 2 && hour.parse::<u32>().is_ok_and(|h| h <= 24);
-    if hours && sixty(&minutes) && !ratio_told(look, k + 1 + minutes.len())? {
+    // No score is 2:00.
+    if hours && sixty(&minutes) && (minutes.starts_with('0') || !ratio_told(look, k + 1 + minutes.len())?) {
         k += 1 + minutes.len();
         let mut rest = vec![minutes];
         let seconds = look.digits(k + 1, 3)?;
@@ -130,6 +131,9 @@ fn time(hour: &str, rest: &[String], afternoon: Option<bool>, end: usize) -> Opt
         n @ 1..=9 => format!("oh {}", english_cardinal(n)),
         n => english_cardinal(n),
     };
+    if hour == 0 && afternoon.is_none() && matches!(rest, [minutes] if low(minutes) == 0) {
+        return Some(Found { moment: true, ..Found::number(end, "midnight".into(), "零点".into()) });
+    }
     let mut english = english_cardinal(hour);
     let mut chinese = if hour == 2 { "两点".to_string() } else { format!("{}点", chinese_cardinal(hour)) };
     if let Some(minutes) = rest.first() {

@@ -21,7 +21,8 @@ const fn close(sign: &'static str, one: &'static str, many: &'static str, chines
 
 /// By sign; their case matters. `G`, `K`, `M`, `T`, `B`, `A` and `C` alone are letters: 5G, 4K, 3A.
 #[rustfmt::skip]
-const UNITS: [Unit; 129] = [
+const UNITS: [Unit; 131] = [
+    unit("tsp", "teaspoon", "teaspoons", "茶匙"), unit("tbsp", "tablespoon", "tablespoons", "汤匙"),
     unit("km", "kilometer", "kilometers", "公里"), unit("KM", "kilometer", "kilometers", "公里"),
     unit("Km", "kilometer", "kilometers", "公里"), unit("m", "meter", "meters", "米"),
     unit("dm", "decimeter", "decimeters", "分米"), unit("cm", "centimeter", "centimeters", "厘米"),
@@ -155,7 +156,18 @@ pub(super) fn suffix(look: &Look, at: usize) -> Seen<Option<Suffix>> {
     if let Some((currency, end)) = currency_after(look, k, space)? {
         return Ok(Some(Suffix::new(end, currency.one, currency.many, currency.chinese, Kind::Money)));
     }
-    measure(look, k, space)
+    let found = measure(look, k, space)?;
+    Ok(found.map(|unit| if unit.many == "meters" && is_after_hours(look) { minutes(unit.end) } else { unit }))
+}
+
+/// Whether the number at the start follows hours: 2h 15m.
+fn is_after_hours(look: &Look) -> bool {
+    let before = look.before().trim_end();
+    before.strip_suffix(['h', 'H']).is_some_and(|hours| hours.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+fn minutes(end: usize) -> Suffix {
+    Suffix::new(end, "minute", "minutes", "分钟", Kind::Measure)
 }
 
 fn celsius(end: usize) -> Suffix {
