@@ -418,3 +418,26 @@ fn poison(path: &Path) {
     bytes[header..].fill(0xff);
     std::fs::write(path, bytes).unwrap();
 }
+
+/// Put anywhere, without a file beside it and without a home, the program speaks with the demo voice inside it.
+#[test]
+fn the_program_alone_speaks() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_voxwire"));
+        command.args(args).current_dir(&dir).stdin(Stdio::null()).env_clear();
+        command.output().unwrap()
+    };
+    let figures = json(&run(&["say", "Hello there.", "--seed", "1", "-o", "o.wav", "--json"]));
+    let on_disk = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/demo");
+    let same = ["say", "Hello there.", "--seed", "1", "-o", "p.wav", "--json", "--model", on_disk.to_str().unwrap()];
+    assert_eq!(figures["model"], json(&run(&same))["model"]);
+    let file = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    assert_eq!(file("o.wav"), file("p.wav"));
+    let listed = run(&["models", "list"]);
+    let text = String::from_utf8(listed.stdout).unwrap();
+    assert!(text.contains("embedded:demo") && text.contains("voxwire-demo-en"), "{text}");
+    let none = run(&["say", "Hello.", "--model", "nowhere", "-o", "q.wav"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert_eq!(stderr(&none).trim(), "error: nowhere: expected a model folder that holds asset/, found none");
+}

@@ -27,10 +27,12 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::bail;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+
+use crate::model::file;
 
 /// Speech from ChatTTS, while it is still being made
 #[derive(Parser)]
@@ -123,10 +125,9 @@ struct Usage(String);
 
 /// The model folder to use: what the user named, else the default. Says what to do when there is none.
 fn model_dir(arg: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let named = arg.is_some();
     let dir = arg.unwrap_or_else(models::installed::default_dir);
-    let hint = if named { "" } else { "; name one with --model, or run `voxwire models pull`" };
-    std::fs::metadata(dir.join("asset"))
-        .with_context(|| format!("{}: expected a model folder that holds asset/{hint}", dir.display()))?;
+    if !file::is_model(&dir) {
+        bail!("{}: expected a model folder that holds asset/, found none", dir.display());
+    }
     Ok(dir)
 }

@@ -39,7 +39,7 @@ pub struct Args {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, env = "VOXWIRE_BIND", value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     bind: SocketAddr,
-    /// Model folder (holds asset/) [default: models/demo, else a pulled model]
+    /// Model folder (holds asset/) [default: models/demo, else a pulled model, else the demo voice inside the program]
     #[arg(long, env = "VOXWIRE_MODEL", value_name = "DIR")]
     model: Option<PathBuf>,
     /// What computes: the CPU, or tones at a set pace for tests

@@ -142,7 +142,7 @@ impl Dims {
     pub fn load(dir: &Path) -> Result<Self, DimsError> {
         let gpt_path = dir.join("asset/gpt/config.json");
         let gpt: GptDims = read_json(&gpt_path)?;
-        let side = ["config.json", "model_config.json"].iter().map(|f| dir.join(f)).find(|p| p.is_file());
+        let side = ["config.json", "model_config.json"].iter().map(|f| dir.join(f)).find(|p| super::file::is_file(p));
         let file: ModelFile = match &side {
             Some(path) => read_json(path)?,
             None => ModelFile::default(),

@@ -3,7 +3,7 @@
 //! Nothing in here runs the network: that is the engines' business.
 
 pub mod dims;
-mod file;
+pub(crate) mod file;
 pub mod manifest;
 pub mod prompt;
 pub mod rng;

@@ -42,7 +42,7 @@ impl Tokenizer {
         let mut json = read_json(&file)?;
         // The Python package lets `do_lower_case` of the second file override the first's normalizer.
         let config = dir.join("asset/tokenizer/tokenizer_config.json");
-        if config.exists()
+        if super::file::is_file(&config)
             && let Some(lower) = read_json(&config)?.get("do_lower_case").and_then(|v| v.as_bool())
             && let Some(normalizer) = json.get_mut("normalizer").filter(|n| n["type"] == "BertNormalizer")
         {

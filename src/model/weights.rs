@@ -5,13 +5,13 @@
 //! the tensor, what was expected and what was found.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
-use memmap2::Mmap;
 pub use safetensors::Dtype;
 use safetensors::tensor::{Metadata, SafeTensors};
+
+use super::file::Contents;
 
 /// Longest header accepted: the published files stay under 40 KB.
 const MAX_HEADER_BYTES: u64 = 16 << 20;
@@ -39,7 +39,7 @@ pub enum WeightsError {
 /// One memory-mapped safetensors file.
 pub struct Checkpoint {
     path: PathBuf,
-    map: Mmap,
+    map: Contents,
     metadata: Metadata,
     data_start: usize,
 }
@@ -47,12 +47,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, WeightsError> {
         let path = path.as_ref().to_path_buf();
-        let io = |source| WeightsError::Io { file: path.clone(), source };
-        super::file::regular(&path).map_err(io)?;
-        let file = File::open(&path).map_err(io)?;
-        // SAFETY: the mapping is read-only; a model file that is changed in place while mapped may yield other
-        // weights or a bus error, which is why `models pull` replaces files by rename and never writes into them.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let map = Contents::open(&path).map_err(|source| WeightsError::Io { file: path.clone(), source })?;
         if let Some(found) = foreign_content(&map) {
             return Err(WeightsError::NotSafetensors { file: path, found });
         }
@@ -187,12 +182,7 @@ impl<'a> Tensor<'a> {
     /// Tells the kernel that the mapped pages may leave memory: called once a tensor has been repacked, so that
     /// loading a 750 MB file does not count twice in the process's peak.
     pub fn release_pages(&self) {
-        #[cfg(unix)]
-        // SAFETY: the mapping is file-backed and read-only, so dropped pages are read again on the next access.
-        unsafe {
-            let _ =
-                self.owner.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, self.start, self.bytes.len());
-        }
+        self.owner.map.release(self.start, self.bytes.len());
     }
 }
 

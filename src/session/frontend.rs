@@ -184,9 +184,9 @@ impl Frontend {
 
 fn named_voices(dir: &Path) -> Result<BTreeMap<String, String>, FrontendError> {
     let file = dir.join(VOICES_FILE);
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+    let text = match crate::model::file::read_text(&file) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok(BTreeMap::new()),
         Err(source) => return Err(FrontendError::Io { file, source }),
     };
     serde_json::from_str(&text).map_err(|source| FrontendError::Voices { file, source })

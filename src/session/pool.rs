@@ -12,6 +12,11 @@ use std::time::Instant;
 
 use tracing::error;
 
+/// Of the threads, as `nice` counts. It took a millisecond off the slowest first packets (docs/PERFORMANCE.md); schedulers
+/// that group processes (systemd, containers, autogroup) compare it inside this program only.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 8;
+
 /// Something that has turns. At most one turn of it waits at any time: whoever schedules sees to that.
 pub trait Turns: Send + Sync {
     fn turn(self: Arc<Self>);
@@ -69,7 +74,10 @@ impl Pool {
         let shared = Arc::new(Shared { queue: Mutex::default(), ready: Condvar::new() });
         let spawn = |i: usize| {
             let shared = shared.clone();
-            std::thread::Builder::new().name(format!("voxwire-voice-{i}")).spawn(move || shared.work())
+            std::thread::Builder::new().name(format!("voxwire-voice-{i}")).spawn(move || {
+                step_back();
+                shared.work();
+            })
         };
         let threads = (0..threads.max(1)).map(spawn).collect::<Result<_, _>>()?;
         Ok(Self { shared, threads })
@@ -82,6 +90,16 @@ impl Pool {
         queue.heap.push(Entry { deadline, serial, work });
         drop(queue);
         self.shared.ready.notify_one();
+    }
+}
+
+/// Encoding has the listener's buffer to spare, the device's next step and a socket's packet have not: where threads are
+/// more than processors, these wake up first.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    if let Err(e) = rustix::process::setpriority_process(None, NICE) {
+        // Linux sets the calling thread's alone.
+        tracing::debug!(error = %e, "the encoding threads keep their priority");
     }
 }
 

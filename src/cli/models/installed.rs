@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::model::dims::{Capabilities, Dims};
+use crate::model::file;
 use crate::model::manifest::{MANIFEST_FILE, Manifest};
 use crate::model::weights::Checkpoint;
 
@@ -86,11 +87,12 @@ pub fn folder_of(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// The model that speaks when none is named: `models/demo` under the working folder; where that is not, `demo` and then
-/// `chattts` among the pulled ones.
+/// `chattts` among the pulled ones; else the demo voice inside the program.
 pub fn default_dir() -> PathBuf {
     let here = PathBuf::from("models/demo");
     let pulled = root().into_iter().flat_map(|r| ["demo", "chattts"].map(|name| r.join(name)));
-    std::iter::once(here.clone()).chain(pulled).find(|dir| dir.join("asset").is_dir()).unwrap_or(here)
+    let found = std::iter::once(here).chain(pulled).find(|dir| dir.join("asset").is_dir());
+    found.unwrap_or_else(|| file::EMBEDDED.into())
 }
 
 /// The default model and every model in the models' folder.
@@ -101,7 +103,7 @@ pub fn all() -> Vec<Installed> {
     pulled.sort();
     dirs.extend(pulled.into_iter().filter(|p| *p != dirs[0]).collect::<Vec<_>>());
     // A folder that only holds an unfinished download has no `asset` yet and is no model.
-    dirs.iter().filter(|d| d.join("asset").is_dir()).map(|d| inspect(d)).collect()
+    dirs.iter().filter(|d| file::is_model(d)).map(|d| inspect(d)).collect()
 }
 
 /// What `dir` holds. Opens every file's header, so that an absent, truncated or foreign file shows.
@@ -117,7 +119,10 @@ pub fn inspect(dir: &Path) -> Installed {
         dir: dir.to_path_buf(),
         name: dims.map(|d| d.name).ok().or(manifest.map(|m| m.name)).unwrap_or_else(unknown),
         licence: licence.unwrap_or_else(|| "not stated".into()),
-        bytes: bytes_under(&dir.join("asset"), 3) + bytes_under(dir, 0),
+        bytes: match dir == Path::new(file::EMBEDDED) {
+            true => file::embedded_bytes(),
+            false => bytes_under(&dir.join("asset"), 3) + bytes_under(dir, 0),
+        },
         state,
         refine_text: capabilities.refine_text,
         decoder: capabilities.decoder,
@@ -141,7 +146,7 @@ fn state_of<E: fmt::Display, F: fmt::Display>(
             return State::Broken(e.to_string());
         }
     }
-    if !dir.join(TOKENIZER).is_file() {
+    if !file::is_file(&dir.join(TOKENIZER)) {
         return State::Broken(format!("{}: expected the tokenizer, found no such file", dir.join(TOKENIZER).display()));
     }
     match manifest {
@@ -165,7 +170,7 @@ fn no_capabilities() -> Capabilities {
 
 /// `license` in the configuration beside `asset/`.
 fn stated_licence(dir: &Path) -> Option<String> {
-    let read = |name| serde_json::from_slice::<serde_json::Value>(&std::fs::read(dir.join(name)).ok()?).ok();
+    let read = |name| serde_json::from_slice::<serde_json::Value>(&file::read(&dir.join(name)).ok()?).ok();
     let config = read("config.json").or_else(|| read("model_config.json"))?;
     Some(config.get("license").or_else(|| config.get("licence"))?.as_str()?.to_string())
 }

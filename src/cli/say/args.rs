@@ -17,7 +17,7 @@ use crate::model::sampling::{RngKind, Sampling};
 pub struct Args {
     /// What to say; standard input when left out or "-"
     pub text: Option<String>,
-    /// Model folder (holds asset/) [default: models/demo, else a pulled model]
+    /// Model folder (holds asset/) [default: models/demo, else a pulled model, else the demo voice inside the program]
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
     /// Words and their readings: a line each, with a tab between

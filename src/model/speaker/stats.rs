@@ -41,9 +41,9 @@ impl SpeakerStats {
             return Self::parse(text, hidden, "spk_stat of the model's configuration").map(Some);
         }
         let file = dir.join(STATS_FILE);
-        match std::fs::read_to_string(&file) {
-            Ok(text) => Self::parse(&text, hidden, &file.display().to_string()).map(Some),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        match crate::model::file::read_text(&file) {
+            Ok(Some(text)) => Self::parse(&text, hidden, &file.display().to_string()).map(Some),
+            Ok(None) => Ok(None),
             Err(source) => Err(StatsError::Io { file, source }),
         }
     }

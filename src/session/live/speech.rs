@@ -18,8 +18,10 @@ use crate::session::report::{Failure, PieceDone, Reason, RefineRejected, Summary
 use crate::session::{MAX_REFINE_TOKENS, PieceEnd, RETRIES, piece_seed};
 use crate::text::{self, Intake};
 
-/// Source samples encoded in one turn: others wait meanwhile.
-const TURN_SAMPLES: usize = 2400;
+/// Source samples (50 ms) encoded in one turn: others wait meanwhile.
+const TURN_SAMPLES: usize = 1200;
+/// In the turn of the first sound: enough for one packet of 20 ms, which leaves before the next is encoded.
+const FIRST_SAMPLES: usize = 600;
 
 pub(super) struct Speech {
     intake: Intake,
@@ -288,7 +290,7 @@ impl Speech {
 
     /// Encodes up to a turn's worth of the front piece, and ends what is complete.
     fn produce(&mut self, utterance: &Arc<Utterance>) -> Result<Option<Instant>, Failure> {
-        let mut budget = TURN_SAMPLES;
+        let mut budget = if self.encoded == 0 { FIRST_SAMPLES } else { TURN_SAMPLES };
         let mut packets = Vec::new();
         if self.output.is_none() && !(self.active.is_empty() && self.tail.left == 0) {
             self.output = Some(Output::new(&utterance.request, self.source_rate)?);

@@ -41,6 +41,9 @@ pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
 fn mark(look: &Look, first: &str, k: usize) -> Seen<Option<Found>> {
     let part = if look.is(k, '.')? { look.digits(k + 1, 3)? } else { String::new() };
     let slash = if part.is_empty() { k } else { k + 1 + part.len() };
+    if !look.is(slash, '/')? {
+        return Ok(None);
+    }
     let most = look.digits(slash + 1, 4)?;
     let end = slash + 1 + most.len();
     let told = matches!(last_word(look.before()).as_str(), "scored" | "score" | "rated" | "rating" | "rate" | "got");
@@ -49,7 +52,7 @@ fn mark(look: &Look, first: &str, k: usize) -> Seen<Option<Found>> {
         return Ok(None);
     };
     let joined = matches!(look.at(end)?, Some('/' | '.' | '-' | ',' | ':' | '%')) && look.is_digit(end + 1)?;
-    if !look.is(slash, '/')? || (part.is_empty() && !told && !whole) || given > bottom || joined {
+    if (part.is_empty() && !told && !whole) || given > bottom || joined {
         return Ok(None);
     }
     if most.len() > 3 || most.starts_with('0') || look.is_letter(end)? {

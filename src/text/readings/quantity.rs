@@ -289,8 +289,8 @@ fn is_range(look: &Look, first: &Operand, second: &Operand, sign: Option<char>) 
     }
     // 0.5 -0.5: a sign that touches only the number behind it is its own, unless the numbers rise as in 5 -10.
     let size = |n: &Number| format!("{}.{}", n.whole, n.groups.concat()).parse::<f64>().unwrap_or(0.0);
-    let own = look.is(first.end, ' ')? && !look.is(first.end + 2, ' ')? && size(b) <= size(a);
-    if own && matches!(sign, Some('-' | '~' | '～')) {
+    let apart = look.is(first.end, ' ')? && !look.is(first.end + 2, ' ')?;
+    if apart && matches!(sign, Some('-' | '~' | '～')) && size(b) <= size(a) {
         return Ok(false);
     }
     let joined = !first.core.grouped && !second.core.grouped && a.groups.is_empty() && b.groups.is_empty();
