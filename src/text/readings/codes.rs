@@ -1,6 +1,6 @@
 //! Numbers that are names: telephone and identity numbers, model names, versions.
 
-use super::look::{Look, Seen, bare, last_word};
+use super::look::{Digits, Look, Seen, bare, last_word};
 use super::quantity::{core, is_packed_date};
 use super::{Found, units};
 use crate::text::Language;
@@ -135,7 +135,7 @@ const BRANDS: [&str; 12] = [
 ];
 
 struct Groups {
-    digits: Vec<String>,
+    digits: Vec<Digits>,
     end: usize,
 }
 
@@ -154,9 +154,9 @@ fn groups(look: &Look, at: usize, signs: &[char], most: usize) -> Seen<Groups> {
     Ok(Groups { digits, end })
 }
 
-fn dialled(groups: &[String], end: usize) -> Found {
-    let english: Vec<String> = groups.iter().map(|g| english_digits(g)).collect();
-    let chinese: Vec<String> = groups.iter().map(|g| chinese_dialled(g)).collect();
+fn dialled<S: AsRef<str>>(groups: &[S], end: usize) -> Found {
+    let english: Vec<String> = groups.iter().map(|g| english_digits(g.as_ref())).collect();
+    let chinese: Vec<String> = groups.iter().map(|g| chinese_dialled(g.as_ref())).collect();
     Found::number(end, english.join(", "), chinese.join("，"))
 }
 
@@ -172,7 +172,7 @@ pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
     match look.at(start)? {
         Some('+') if look.is_fresh() && look.is_digit(start + 1)? => {
             let all = groups(look, start + 1, &['-', ' '], 6)?;
-            let total: usize = all.digits.iter().map(String::len).sum();
+            let total: usize = all.digits.iter().map(|g| g.len()).sum();
             if all.digits.len() == 1
                 && all.digits[0].len() <= 3
                 && look.is(all.end, ' ')?
@@ -183,9 +183,9 @@ pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
                 if matches!(area.len(), 2..=4) && look.is(close, ')')? {
                     let from = look.past_space(close + 1)?;
                     let mut rest = groups(look, from, &['-', ' '], 3)?;
-                    let total: usize = rest.digits.iter().map(String::len).sum();
+                    let total: usize = rest.digits.iter().map(|g| g.len()).sum();
                     if (6..=8).contains(&total) && !look.is_digit(rest.end)? {
-                        rest.digits.splice(0..0, [all.digits[0].clone(), area]);
+                        rest.digits.splice(0..0, [all.digits[0], area]);
                         return Ok(Some(plus(dialled(&rest.digits, rest.end))));
                     }
                 }
@@ -205,7 +205,7 @@ pub(super) fn phone_with_sign(look: &Look) -> Seen<Option<Found>> {
             }
             let next = close + 1 + usize::from(matches!(look.at(close + 1)?, Some(' ' | '-')));
             let mut rest = groups(look, next, &['-', ' '], 3)?;
-            let total: usize = rest.digits.iter().map(String::len).sum();
+            let total: usize = rest.digits.iter().map(|g| g.len()).sum();
             if !(7..=8).contains(&total) || look.is_letter(rest.end)? || look.is_digit(rest.end)? {
                 return Ok(None);
             }
@@ -222,7 +222,7 @@ fn phone_told(look: &Look) -> bool {
     // 电话65551234转801.
     let extension = before.strip_suffix('转').is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit()));
     extension
-        || PHONE_WORDS.iter().any(|w| before.ends_with(w))
+        || (before.ends_with(is_han) && PHONE_WORDS.iter().any(|w| before.ends_with(w)))
         || ENGLISH_PHONE_WORDS.contains(&last_word(text).as_str())
 }
 
@@ -261,7 +261,7 @@ pub(super) fn phone(look: &Look) -> Seen<Option<Found>> {
     let spaced = next == Some(' ') && first.len() >= 3 && (told || first.len() <= 4) && look.is_digit(end + 1)?;
     if spaced {
         let all = groups(look, look.start, &[' ', '-'], 5)?;
-        let lens: Vec<usize> = all.digits.iter().map(String::len).collect();
+        let lens: Vec<usize> = all.digits.iter().map(|g| g.len()).collect();
         let total: usize = lens.iter().sum();
         let form = (lens == [3, 4, 4] && first.starts_with('1'))
             || lens == [3, 3, 4]
@@ -295,7 +295,7 @@ fn hyphened(look: &Look, told: bool) -> Seen<Option<Found>> {
     if all.digits.len() == 2 && all.digits[0].starts_with('0') && all.digits[1].len() == 4 && look.is(all.end, ' ')? {
         all = groups(look, look.start, &['-', ' '], 3)?;
     }
-    let lens: Vec<usize> = all.digits.iter().map(String::len).collect();
+    let lens: Vec<usize> = all.digits.iter().map(|g| g.len()).collect();
     let total: usize = lens.iter().sum();
     if look.is_digit(all.end)? || look.is_letter(all.end)? {
         return Ok(None);
@@ -363,7 +363,10 @@ pub(super) fn told_code(look: &Look) -> Seen<Option<Found>> {
     // 门牌号1101, but not 3号1000人.
     let numbered = before.strip_suffix('号').and_then(|b| b.chars().next_back());
     let numbered = numbered.is_some_and(|c| (is_han(c) || is_latin(c)) && !"一二三四五六七八九十零两几信".contains(c));
-    let told = CODE_WORDS.iter().chain(&["号码", "证号", "號碼"]).any(|w| before.ends_with(w));
+    // Most numbers stand behind no Chinese word, and need no search of the list.
+    let told = before.ends_with(is_han) && {
+        CODE_WORDS.iter().chain(&["号码", "证号", "號碼"]).any(|w| before.ends_with(w))
+    };
     let named = numbered
         || told
         || ENGLISH_CODE_WORDS.contains(&word)

@@ -1,6 +1,6 @@
 //! Dates, years, and ordinals.
 
-use super::look::{Look, Seen, bare, last_word};
+use super::look::{Digits, Look, Seen, bare, last_word};
 use super::quantity::core;
 use super::{Found, units};
 use crate::text::numbers::{
@@ -38,13 +38,13 @@ struct Date {
 }
 
 impl Date {
-    fn new(year: Option<String>, month: &str, day: Option<&str>) -> Option<Self> {
+    fn new(year: Option<&str>, month: &str, day: Option<&str>) -> Option<Self> {
         let within = |text: &str, most: u64| text.parse().ok().filter(|n| (1..=most).contains(n) && text.len() <= 2);
         let day = match day {
             Some(day) => Some(within(day, 31)?),
             None => None,
         };
-        Some(Self { year, month: within(month, 12)?, day })
+        Some(Self { year: year.map(str::to_string), month: within(month, 12)?, day })
     }
 
     fn found(&self, end: usize) -> Found {
@@ -101,7 +101,7 @@ pub(super) fn date(look: &Look) -> Seen<Option<Found>> {
         if !month || look.is_letter(k)? || units::counted(look, k)? || look.is(k, '年')? {
             return Ok(None);
         }
-        return Ok(Date::new(Some(first), &second, None).map(|d| d.found(k)));
+        return Ok(Date::new(Some(&first), &second, None).map(|d| d.found(k)));
     }
     let third = look.digits(k + 1, 5)?;
     k += 1 + third.len();
@@ -109,9 +109,9 @@ pub(super) fn date(look: &Look) -> Seen<Option<Found>> {
         return Ok(None);
     }
     let date = match (first.len(), third.len()) {
-        (4, 1 | 2) if is_year(&first) => Date::new(Some(first), &second, Some(&third)),
-        (1 | 2, 4) if is_year(&third) && third.as_str() >= "1600" => day_and_month(&first, &second, sign, third),
-        (1 | 2, 2) if sign == '/' && second.len() + first.len() >= 2 => day_and_month(&first, &second, sign, third),
+        (4, 1 | 2) if is_year(&first) => Date::new(Some(&first), &second, Some(&third)),
+        (1 | 2, 4) if is_year(&third) && third.as_str() >= "1600" => day_and_month(&first, &second, sign, &third),
+        (1 | 2, 2) if sign == '/' && second.len() + first.len() >= 2 => day_and_month(&first, &second, sign, &third),
         _ => None,
     };
     let Some(date) = date else {
@@ -138,7 +138,7 @@ fn until(look: &Look, sign: char, date: &Date, found: &mut Found) -> Seen<bool> 
     }
     let first = look.digits(found.end + 1, 3)?;
     let mut end = found.end + 1 + first.len();
-    let second = if look.is(end, sign)? { look.digits(end + 1, 3)? } else { String::new() };
+    let second = if look.is(end, sign)? { look.digits(end + 1, 3)? } else { Digits::new() };
     let last = match second.is_empty() {
         true => Date::new(None, &date.month.to_string(), Some(&first)).filter(|last| last.day > date.day),
         false => Date::new(None, &first, Some(&second)),
@@ -191,8 +191,8 @@ fn season(year: &str, next: &str) -> bool {
 }
 
 /// With slashes the month comes first, as in America, else the day; whatever can be no month is the day.
-fn day_and_month(first: &str, second: &str, sign: char, year: String) -> Option<Date> {
-    let month_first = Date::new(Some(year.clone()), first, Some(second));
+fn day_and_month(first: &str, second: &str, sign: char, year: &str) -> Option<Date> {
+    let month_first = Date::new(Some(year), first, Some(second));
     let day_first = Date::new(Some(year), second, Some(first));
     if sign == '/' { month_first.or(day_first) } else { day_first.or(month_first) }
 }
@@ -205,7 +205,7 @@ pub(super) fn forced_date(look: &Look) -> Seen<Option<Found>> {
     let first = look.digits(look.start, 9)?;
     let mut k = look.start + first.len();
     if first.len() == 8 {
-        return Ok(Date::new(Some(first[..4].to_string()), &first[4..6], Some(&first[6..])).map(|d| d.found(k)));
+        return Ok(Date::new(Some(&first[..4]), &first[4..6], Some(&first[6..])).map(|d| d.found(k)));
     }
     if !look.at(k)?.is_some_and(|c| matches!(c, '-' | '/' | '.')) {
         return Ok(None);
@@ -213,7 +213,7 @@ pub(super) fn forced_date(look: &Look) -> Seen<Option<Found>> {
     let second = look.digits(k + 1, 3)?;
     k += 1 + second.len();
     let date = match is_year(&first) {
-        true => Date::new(Some(first), &second, None),
+        true => Date::new(Some(&first), &second, None),
         false => Date::new(None, &first, Some(&second)).or_else(|| Date::new(None, &second, Some(&first))),
     };
     Ok(date.map(|d| d.found(k)))
@@ -322,7 +322,7 @@ pub(super) fn year(look: &Look) -> Seen<Option<Found>> {
     if let Some(end) = decade
         && digits.len() != 3
         && value.is_multiple_of(10)
-        && (value >= 1000 || digits != "00")
+        && (value >= 1000 || &digits != "00")
         && !look.is_letter(end)?
     {
         let chinese = if digits.len() == 2 {

@@ -1,7 +1,7 @@
 //! Fractions, mixed numbers, feet and inches, degrees and minutes.
 
 use super::Found;
-use super::look::{Look, Seen, last_word};
+use super::look::{Digits, Look, Seen, last_word};
 use crate::text::numbers::{Number, chinese_cardinal, english_cardinal, english_ordinal};
 
 /// 1/2, 3/4, 2 1/2; 120/80; 9/11 and 24/7, which are no fractions.
@@ -39,7 +39,7 @@ pub(super) fn fraction(look: &Look) -> Seen<Option<Found>> {
 
 /// 8.5/10, 10/10, "rated 4/5": how many of how many.
 fn mark(look: &Look, first: &str, k: usize) -> Seen<Option<Found>> {
-    let part = if look.is(k, '.')? { look.digits(k + 1, 3)? } else { String::new() };
+    let part = if look.is(k, '.')? { look.digits(k + 1, 3)? } else { Digits::new() };
     let slash = if part.is_empty() { k } else { k + 1 + part.len() };
     if !look.is(slash, '/')? {
         return Ok(None);
@@ -47,7 +47,7 @@ fn mark(look: &Look, first: &str, k: usize) -> Seen<Option<Found>> {
     let most = look.digits(slash + 1, 4)?;
     let end = slash + 1 + most.len();
     let told = matches!(last_word(look.before()).as_str(), "scored" | "score" | "rated" | "rating" | "rate" | "got");
-    let whole = first.len() >= 2 && first == most && first != "50";
+    let whole = first.len() >= 2 && first == most.as_str() && first != "50";
     let (Some(given), Some(bottom)) = (first.parse::<u64>().ok(), most.parse::<u64>().ok()) else {
         return Ok(None);
     };
@@ -59,7 +59,7 @@ fn mark(look: &Look, first: &str, k: usize) -> Seen<Option<Found>> {
         return Ok(None);
     }
     let mut number = Number::new(first);
-    number.groups.extend((!part.is_empty()).then_some(part));
+    number.groups.extend((!part.is_empty()).then(|| part.to_string()));
     let english = format!("{} out of {}", number.english(), english_cardinal(bottom));
     Ok(Some(Found::number(end, english, format!("{}分之{}", chinese_cardinal(bottom), number.chinese(false)))))
 }

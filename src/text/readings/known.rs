@@ -47,7 +47,7 @@ pub(super) fn known(look: &Look) -> Seen<Option<Found>> {
         return Ok(None);
     }
     let at = |found: Found| Some(Found { end, ..found });
-    if let Some((_, words)) = EVENTS.iter().find(|e| e.0 == digits) {
+    if let Some((_, words)) = EVENTS.iter().find(|e| e.0 == digits.as_str()) {
         for word in *words {
             if look.says(end, word)? {
                 return Ok(at(spelt(&digits)));
@@ -86,7 +86,7 @@ fn dotted_event(look: &Look, month: &str, point: usize) -> Seen<Option<Found>> {
     }
     let day = look.digits(point + 1, 3)?;
     let (digits, end) = (format!("{month}{day}"), point + 1 + day.len());
-    if let Some((_, words)) = EVENTS.iter().find(|e| e.0 == digits) {
+    if let Some((_, words)) = EVENTS.iter().find(|e| e.0 == digits.as_str()) {
         for word in *words {
             if look.says(end, word)? {
                 return Ok(Some(Found { end, ..spelt(&digits) }));

@@ -2,6 +2,9 @@
 
 use std::cell::OnceCell;
 
+use arrayvec::ArrayString;
+
+use super::MAX_NUMBER;
 use crate::text::stage::{More, Window};
 use crate::text::unit::{is_han, is_latin};
 
@@ -10,11 +13,14 @@ pub(super) type Seen<T> = Result<T, More>;
 /// Characters before a number in which a word is looked for that tells what it is. Less than a window keeps.
 const BEFORE: usize = 28;
 
+/// Digits of a number, held where they are looked at: each rule looks for some.
+pub(super) type Digits = ArrayString<MAX_NUMBER>;
+
 /// The surroundings of the unit at `start`.
 pub(super) struct Look<'a> {
     input: &'a Window,
     pub start: usize,
-    before: OnceCell<String>,
+    before: OnceCell<ArrayString<{ 4 * BEFORE }>>,
 }
 
 impl<'a> Look<'a> {
@@ -39,9 +45,9 @@ impl<'a> Look<'a> {
     }
 
     /// The digits from `k` on, at most `max`.
-    pub fn digits(&self, k: usize, max: usize) -> Seen<String> {
-        let mut out = String::new();
-        while out.len() < max
+    pub fn digits(&self, k: usize, max: usize) -> Seen<Digits> {
+        let mut out = Digits::new();
+        while out.len() < max.min(out.capacity())
             && let Some(c) = self.at(k + out.len())?.filter(char::is_ascii_digit)
         {
             out.push(c);
@@ -90,8 +96,8 @@ impl<'a> Look<'a> {
     pub fn before(&self) -> &str {
         self.before.get_or_init(|| {
             let count = (1..=BEFORE).take_while(|n| self.back(*n).is_some_and(|c| c != '\n')).count();
-            let mut text = String::with_capacity(4 * count);
-            text.extend((1..=count).rev().filter_map(|n| self.back(n)));
+            let mut text = ArrayString::new();
+            (1..=count).rev().filter_map(|n| self.back(n)).for_each(|c| text.push(c));
             text
         })
     }

@@ -26,7 +26,7 @@ pub(super) fn core(look: &Look, at: usize, continued: bool) -> Seen<Option<Core>
         // ".5" is 0.5; the rest of a long number has had its whole part.
         number.whole.push_str(if continued { "" } else { "0" });
     } else {
-        number.whole = look.digits(at, MAX_NUMBER)?;
+        number.whole = look.digits(at, MAX_NUMBER)?.to_string();
         k += number.whole.len();
         if number.whole.is_empty() {
             return Ok(None);
@@ -59,7 +59,7 @@ pub(super) fn core(look: &Look, at: usize, continued: bool) -> Seen<Option<Core>
         // A point is not parted from its digit.
         let group = look.digits(k + 1, (stop - k - 1).max(1))?;
         k += 1 + group.len();
-        number.groups.push(group);
+        number.groups.push(group.to_string());
     }
     let goes_on = k >= stop && (look.is_digit(k)? || pointed(k)?);
     // 192.168.1.1 is no quantity.
@@ -125,7 +125,7 @@ fn decimal_comma(look: &Look, core: &mut Core, euros: bool) -> Seen<()> {
     if !(1..=2).contains(&fraction.len()) || !(euros || units::suffix(look, end)?.is_some()) {
         return Ok(());
     }
-    let groups = std::mem::replace(&mut core.number.groups, vec![fraction]);
+    let groups = std::mem::replace(&mut core.number.groups, vec![fraction.to_string()]);
     core.number.whole.extend(groups);
     core.end = end;
     Ok(())

@@ -1,7 +1,7 @@
 //! Symbols, operators, letters of mathematics, circled digits, powers, links and addresses.
 
 use super::fractions::{chinese_fraction, english_fraction, vulgar};
-use super::look::{Look, Seen};
+use super::look::{Digits, Look, Seen};
 use super::{Found, roman, units};
 use crate::text::numbers::{Number, chinese_cardinal, english_cardinal, english_digits};
 use crate::text::unit::{is_han, is_latin};
@@ -366,7 +366,7 @@ fn power(look: &Look, c: char) -> Seen<Option<Found>> {
             Found::number(i + 1, number.english(), number.chinese(false))
         }));
     }
-    let (mut k, mut digits, mut negative) = (i, String::new(), false);
+    let (mut k, mut digits, mut negative) = (i, Digits::new(), false);
     if matches!(c, '^' | '*') {
         k += if c == '^' { 1 } else { 2 };
         negative = matches!(look.at(k)?, Some('-'));

@@ -1,6 +1,6 @@
 //! Clock times, and the ratios and scores that look like them.
 
-use super::look::{Look, Seen, bare};
+use super::look::{Digits, Look, Seen, bare};
 use super::quantity::core;
 use super::{Found, units};
 use crate::text::numbers::{Number, chinese_cardinal, chinese_digits, english_cardinal, english_digits};
@@ -123,10 +123,10 @@ fn half_of_day(look: &Look, k: usize) -> Seen<Option<(bool, usize)>> {
     Ok(Some((first.eq_ignore_ascii_case(&'p'), m + 1)))
 }
 
-fn time(hour: &str, rest: &[String], afternoon: Option<bool>, end: usize) -> Option<Found> {
+fn time(hour: &str, rest: &[Digits], afternoon: Option<bool>, end: usize) -> Option<Found> {
     let hour: u64 = hour.parse().ok().filter(|h| *h <= 24)?;
-    let low = |d: &String| d.parse::<u64>().unwrap_or(0);
-    let small = |d: &String| match low(d) {
+    let low = |d: &Digits| d.parse::<u64>().unwrap_or(0);
+    let small = |d: &Digits| match low(d) {
         0 => "hundred".to_string(),
         n @ 1..=9 => format!("oh {}", english_cardinal(n)),
         n => english_cardinal(n),
@@ -144,7 +144,7 @@ fn time(hour: &str, rest: &[String], afternoon: Option<bool>, end: usize) -> Opt
             (0, Some(_)) => english.push_str(" zero"),
             _ => english.push_str(&format!(" {}", small(minutes))),
         }
-        let padded = |d: &String| match low(d) {
+        let padded = |d: &Digits| match low(d) {
             n @ 1..=9 => format!("零{}", chinese_cardinal(n)),
             n => chinese_cardinal(n),
         };
@@ -176,8 +176,8 @@ pub(super) fn forced_time(look: &Look) -> Seen<Option<Found>> {
     let mut rest = Vec::new();
     let hour = match first.len() {
         3 | 4 => {
-            rest.push(first[first.len() - 2..].to_string());
-            first[..first.len() - 2].to_string()
+            rest.push(look.digits(k - 2, 2)?);
+            look.digits(look.start, first.len() - 2)?
         }
         _ => first,
     };

@@ -1,6 +1,7 @@
 //! Units of measure, currencies, and the Chinese words that count.
 
 use super::look::{Look, Seen};
+use crate::text::unit::is_han;
 
 pub(super) struct Unit {
     sign: &'static str,
@@ -236,6 +237,9 @@ pub(super) fn per(look: &Look, k: usize) -> Seen<Option<Suffix>> {
 
 /// The unit whose name begins at `k`, if no letter follows it.
 fn base(look: &Look, k: usize, space: bool) -> Seen<Option<(&'static Unit, usize)>> {
+    if look.at(k)?.is_none_or(|c| c.is_ascii() && !c.is_ascii_alphabetic() || is_han(c)) {
+        return Ok(None);
+    }
     if let Some(c) = look.at(k)?
         && let Some(unit) = SIGNS.iter().find(|u| u.sign.starts_with(c))
     {
@@ -334,9 +338,17 @@ const CURRENCIES: [Currency; 45] = [
     money("THB", "baht", "baht", None, "泰铢"), money("MOP", "pataca", "patacas", None, "澳门元"), money("NZD", "new zealand dollar", "new zealand dollars", CENTS, "新西兰元"),
 ];
 
+/// Whether a currency's sign may begin so: most characters behind a number need no search.
+fn may_be_money(c: char) -> bool {
+    c == '$' || c.is_ascii_uppercase() || (!c.is_ascii() && !is_han(c))
+}
+
 /// The currency written at `k`, before a number, and where it ends.
 pub(super) fn currency_before(look: &Look, k: usize) -> Seen<Option<(&'static Currency, usize)>> {
     let first = look.at(k)?;
+    if !first.is_some_and(may_be_money) {
+        return Ok(None);
+    }
     for currency in CURRENCIES.iter().filter(|c| c.sign.chars().next() == first) {
         if look.says(k, currency.sign)? {
             let end = k + currency.sign.chars().count();
@@ -349,6 +361,9 @@ pub(super) fn currency_before(look: &Look, k: usize) -> Seen<Option<(&'static Cu
 /// The currency written at `k`, after a number. A sign that has a number behind it belongs to that one.
 fn currency_after(look: &Look, k: usize, space: bool) -> Seen<Option<(&'static Currency, usize)>> {
     let first = look.at(k)?;
+    if !first.is_some_and(may_be_money) {
+        return Ok(None);
+    }
     for currency in CURRENCIES.iter().filter(|c| c.sign.chars().next() == first) {
         let code = currency.sign.is_ascii() && !currency.sign.ends_with('$');
         if (code || !currency.sign.is_ascii() || !space) && look.says(k, currency.sign)? {
@@ -413,7 +428,7 @@ pub(super) fn counts(look: &Look, at: usize) -> Seen<bool> {
         台臺辆輛架艘部套份杯瓶碗盘盤箱包袋盒双雙对對副组組队隊家间間所座栋棟幢棵株朵头頭匹尾颗顆粒滴片页頁行篇首句字笔筆项項\
         门門口面把根支枝节節段幅封倍成万萬亿億百升平立英海番步顿頓声聲下站圈轮輪批股亩畝瓦伏起例桌床张張卷串股枚";
     let k = look.past_space(at)?;
-    let Some(c) = look.at(k)?.filter(|c| COUNTS.contains(*c)) else {
+    let Some(c) = look.at(k)?.filter(|c| is_han(*c) && COUNTS.contains(*c)) else {
         return Ok(false);
     };
     // 二年级, 二次元, 二分之一, 二人世界 and 二手 are words of their own.
@@ -427,5 +442,6 @@ pub(super) fn counts(look: &Look, at: usize) -> Seen<bool> {
 /// Whether a Chinese word that counts or measures stands at `at`, whatever the number.
 pub(super) fn counted(look: &Look, at: usize) -> Seen<bool> {
     let k = look.past_space(at)?;
-    Ok(counts(look, at)? || look.at(k)?.is_some_and(|c| "度级級楼樓多余餘几幾号號月日折％".contains(c)))
+    Ok(counts(look, at)?
+        || look.at(k)?.is_some_and(|c| !c.is_ascii() && "度级級楼樓多余餘几幾号號月日折％".contains(c)))
 }
