@@ -1,5 +1,6 @@
 //! The page and the JavaScript client, from inside the binary.
 
+use actix_web::http::Method;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse};
@@ -64,7 +65,7 @@ pub async fn index() -> HttpResponse {
 pub async fn asset(request: HttpRequest) -> HttpResponse {
     let name = request.path().trim_start_matches('/');
     match ASSETS.iter().find(|a| a.name == name) {
-        Some(asset) if request.method() == actix_web::http::Method::GET => reply(asset),
+        Some(asset) if matches!(*request.method(), Method::GET | Method::HEAD) => reply(asset),
         _ => {
             let message = format!("{} {}: no such resource", request.method(), request.path());
             http_error(StatusCode::NOT_FOUND, "not_found", &message, None)

@@ -9,7 +9,7 @@ use actix_web::dev::{Extensions, ServerHandle};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::rt::net::TcpStream;
-use actix_web::{App as HttpApp, HttpRequest, HttpServer, Resource, Route, web};
+use actix_web::{App as HttpApp, HttpRequest, HttpServer, Resource, Route, guard, web};
 use tokio::time::{Instant, sleep};
 use tracing::info;
 
@@ -59,19 +59,21 @@ pub fn start(app: web::Data<App>, options: ServerOptions) -> std::io::Result<Run
 }
 
 fn routes(config: &mut web::ServiceConfig) {
-    let get = |path: &'static str, route: Route| resource(path, "GET", route);
+    // Supervisors ask with HEAD too.
+    let read = || web::route().guard(guard::Any(guard::Get()).or(guard::Head()));
+    let page = |path: &'static str, route: Route| resource(path, "GET, HEAD", route);
     config
-        .service(get("/v1/ws", web::get().to(ws::upgrade)))
+        .service(resource("/v1/ws", "GET", web::get().to(ws::upgrade)))
         .service(resource("/v1/audio/speech", "POST", web::post().to(speech::speech)))
         .service(resource("/v1/text/normalize", "POST", web::post().to(normalize::normalize)))
-        .service(get("/healthz", web::get().to(health::healthz)))
-        .service(get("/readyz", web::get().to(health::readyz)))
-        .service(get("/metrics", web::get().to(health::metrics)))
-        .service(get("/", web::get().to(assets::index)))
+        .service(page("/healthz", read().to(health::healthz)))
+        .service(page("/readyz", read().to(health::readyz)))
+        .service(page("/metrics", read().to(health::metrics)))
+        .service(page("/", read().to(assets::index)))
         .default_service(web::to(assets::asset));
 }
 
-/// A path with one method; others are told which.
+/// A path with the methods it has; others are told which.
 fn resource(path: &'static str, allowed: &'static str, route: Route) -> Resource {
     let refuse = move |request: HttpRequest| async move {
         let message = format!("{path}: expected {allowed}, found {}", request.method());

@@ -28,6 +28,7 @@ use crate::model::speaker::draw_seed;
 use crate::session::live::Request;
 use crate::session::outbox::{Event, Events, Pace};
 use crate::session::report::Failure;
+use crate::text::{Skip, SkipReason};
 
 const FORMATS: &str = "wav, pcm or opus";
 /// Rows at once from the first sound on: a file is wanted whole as much as early.
@@ -176,7 +177,12 @@ async fn answer(app: &web::Data<App>, body: web::Payload) -> Result<HttpResponse
             Some(Event::Audio { packet, .. }) => break Some(packet),
             Some(Event::Done(summary)) => {
                 app.metrics.count_done(&summary);
-                break None;
+                match unspeakable(&summary.skipped) {
+                    Some(message) => {
+                        return Ok(http_error(StatusCode::BAD_REQUEST, "bad_text", &message, Some("input")));
+                    }
+                    None => break None,
+                }
             }
             None => return Ok(http_failure(&Failure::Internal("the utterance said nothing of its end".into()))),
         }
@@ -190,6 +196,13 @@ async fn answer(app: &web::Data<App>, body: web::Payload) -> Result<HttpResponse
         // A proxy that collects the answer would undo the streaming.
         .insert_header(("x-accel-buffering", "no"))
         .streaming(body))
+}
+
+/// Why a text had words and yet nothing was said: an empty recording would not tell.
+fn unspeakable(skipped: &[Skip]) -> Option<String> {
+    let skip = skipped.iter().find(|s| s.why == SkipReason::UnknownScript)?;
+    let shown: String = skip.text.chars().take(20).collect();
+    Some(format!("input: expected words that the model can speak, found {}: {}", quoted(&shown), skip.why))
 }
 
 fn internal(e: impl std::fmt::Display) -> Refused {

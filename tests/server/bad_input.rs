@@ -190,5 +190,11 @@ async fn unknown_paths_and_wrong_methods_are_told_apart() {
         assert!(allow.split(", ").any(|m| m == allowed), "{method} {path}: {allow:?}");
         assert_eq!(reply.error()["code"], "method_not_allowed", "{method} {path}");
     }
-    assert_eq!(http::get(server.addr, "/").await.status, 200);
+    for path in ["/", "/voxwire.js", "/healthz", "/readyz", "/metrics"] {
+        let (whole, head) =
+            (http::get(server.addr, path).await, http::request(server.addr, "HEAD", path, "", b"").await);
+        assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
+        assert_eq!(head.header("content-type"), whole.header("content-type"), "{path}");
+        assert!(whole.status == 200 && !whole.body.is_empty(), "{path}");
+    }
 }

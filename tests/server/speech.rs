@@ -172,3 +172,23 @@ async fn wrong_requests_have_a_status_and_an_error_object() {
     let reply = http::speech(server.addr, &long).await;
     assert_eq!((reply.status, &reply.error()["param"]), (400, &json!("input")));
 }
+
+/// An empty recording would not say why it is one.
+#[tokio::test]
+async fn words_that_no_model_here_speaks_are_an_error() {
+    let server = harness::fake(&[]).await;
+    for input in ["こんにちは", "Привет!", "สวัสดี 123 [laugh]😀"] {
+        let reply = http::speech(server.addr, &json!({ "input": input })).await;
+        if input.contains('1') {
+            assert_eq!(reply.status, 200, "{input}: a number is left to say");
+            continue;
+        }
+        assert_eq!((reply.status, reply.error()["param"].clone()), (400, json!("input")), "{input}");
+        let message = reply.error()["message"].to_string();
+        assert!(message.contains("a script the model does not speak"), "{message}");
+    }
+    for input in ["😀", "...", "**", "[laugh]"] {
+        assert_eq!(http::speech(server.addr, &json!({ "input": input })).await.status, 200, "{input}: nothing to say");
+    }
+    server.until_idle(PATIENCE).await;
+}
