@@ -25,6 +25,29 @@ fn lines(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// A model whose tokenizer has one character for many reads all that its homophones turn into it.
+#[test]
+fn a_character_the_homophones_make_known_is_spoken() {
+    let (demo, model) =
+        (std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/demo"), tempfile::tempdir().unwrap());
+    let put = |name: &str, change: &dyn Fn(String) -> String| {
+        let to = model.path().join(name);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::write(to, change(std::fs::read_to_string(demo.join(name)).unwrap())).unwrap();
+    };
+    put("config.json", &|text| {
+        let mut config: Value = serde_json::from_str(&text).unwrap();
+        config["capabilities"]["languages"] = json!(["en", "zh"]);
+        config.to_string()
+    });
+    for name in ["gpt/config.json", "tokenizer/tokenizer.json"] {
+        put(&format!("asset/{name}"), &|text| text.replacen("\"0\":", "\"人\":", 1));
+    }
+    std::fs::write(model.path().join("homophones_map.json"), r#"{"仁":"人"}"#).unwrap();
+    let found = lines(&voxwire(&["text", "--json", "--model", model.path().to_str().unwrap(), "人仁义"], ""));
+    assert_eq!(found[0]["spoken"], "人人.");
+}
+
 #[test]
 fn each_line_is_one_object() {
     let found = lines(&voxwire(&["text", "--lines", "-", "--json"], "# 标题\n\n好😀[laugh]\r\n。\nlast [pause:1s]one"));

@@ -99,7 +99,9 @@ impl Frontend {
     pub fn with_text_options<R>(&self, raw: bool, f: impl FnOnce(&text::Options<'_>) -> R) -> R {
         let folds = self.tokenizer.folds_case();
         // A tokenizer that folds case accepts capitals, but only as the letters it turns them into.
-        let ask = |c: char| !(folds && c.is_uppercase()) && self.tokenizer.knows(c);
+        let knows = |c: char| !(folds && c.is_uppercase()) && self.tokenizer.knows(c);
+        // What the model's homophones turn into something it knows, it can read.
+        let ask = |c: char| knows(c) || self.homophones.as_ref().and_then(|map| map.get(c)).is_some_and(knows);
         let knows = |c: char| {
             if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&c) {
                 return *known;

@@ -60,6 +60,11 @@ impl Homophones {
         Ok(Self { map: entries.into_iter().map(pair).collect::<Result<_, _>>()? })
     }
 
+    /// What is given to the model in place of `from`.
+    pub fn get(&self, from: char) -> Option<char> {
+        self.map.get(&from).copied()
+    }
+
     /// How many characters it changes.
     pub fn len(&self) -> usize {
         self.map.len()
@@ -83,7 +88,7 @@ impl Stage for Swap {
         };
         let known = |c: &char| (context.options.knows)(*c);
         let swapped = unit.as_char().and_then(|from| {
-            let to = context.options.homophones?.map.get(&from).copied().filter(known)?;
+            let to = context.options.homophones?.get(from).filter(known)?;
             (to != from).then_some(to)
         });
         if let Some(to) = swapped {
