@@ -9,7 +9,8 @@ to render them. Each step the GPT then predicts little, and what it predicts it 
             by acoustic similarity (symbols.py), as the decoder sees a code as four numbers.
     book 1  steps that remain in this symbol (0-24) + 25 * steps elapsed in it (0-24): the duration is decided at the
             symbol's first step and then counted down, so there is no stutter and no runaway.
-    book 2  pitch (25 levels, relative to the voice) + 25 * voicing (0, 2, 4) + 125 * speaker (0 female, 4 male).
+    book 2  pitch (25 levels, relative to the voice) + 25 * voicing (0, 2, 4) + 125 * speaker (0 female, 4 male, in
+            Mandarin 1 and 3, whose teacher has other voices).
     book 3  the text token being spoken: compact id * 3 + position in its word modulo 3. A pointer that tells the GPT
             where it is in the text; the decoder's weights for this book are zero.
 """
@@ -24,6 +25,8 @@ MAX_COUNT = 24
 PITCH_LOW, PITCH_HIGH, PITCH_LEVELS = 110.0, 330.0, 25  # Hz in the female voice; the male voice is the same, scaled
 UNVOICED_BELOW = 40.0  # Hz: the teacher writes about 0 where there is no pitch
 SPEAKER_DIGIT = {False: 0, True: 4}  # male?
+SPEAKER_DIGIT_ZH = {False: 1, True: 3}
+PITCH_SCALE_ZH = {False: 1.0, True: 1.5}  # what brings Mandarin's voices into the same range
 POINTER_MODULO = 3
 
 
@@ -62,8 +65,10 @@ class Coder:
         remaining, elapsed = counters(durations)
         symbol = np.repeat(item["sym"], durations)
         token = np.repeat(item["tok"], durations)
-        speaker = SPEAKER_DIGIT[voice == MALE]
-        pointer = self.token_map[item["ids"][token]] * POINTER_MODULO + item["idx"][token] % POINTER_MODULO
+        mandarin = item.get("language") == "zh"
+        speaker = (SPEAKER_DIGIT_ZH if mandarin else SPEAKER_DIGIT)[voice == MALE]
+        place = token if mandarin else item["idx"][token]
+        pointer = self.token_map[item["ids"][token]] * POINTER_MODULO + place % POINTER_MODULO
         books = [
             self.grid[symbol],
             remaining + (MAX_COUNT + 1) * elapsed,

@@ -61,12 +61,36 @@ def speaker_vector(hidden, voice, generator=None):
     return torch.nn.functional.normalize(v, dim=0)
 
 
+def mandarin_items(data, coder, pattern):
+    """Records of synth_zh.py in the form of align.py's: text token numbers instead of syllables, one voice each."""
+    import syllables_zh
+    import tokenizer
+    from codes import PITCH_SCALE_ZH, f0_levels
+
+    number, folded = tokenizer.build().convert_tokens_to_ids, syllables_zh.folded()[0]
+    symbol = {c: i for i, c in enumerate(coder.symbols)}
+    for path in sorted(glob.glob(f"{data}/{pattern}")):
+        for r in load(path):
+            if any(c not in symbol for c in r["ps"]) or any(c not in folded for c in r["text"] if c not in ",.?!"):
+                continue
+            level, voicing = f0_levels(r["f0"].astype(np.float32) * PITCH_SCALE_ZH[r["voice"] == MALE])
+            ids = np.array(number([folded.get(c, c) for c in r["text"]]))
+            item = dict(text=r["text"], ids=ids, idx=np.zeros(len(ids), np.int16), tok=np.array(r["owner"]),
+                        sym=np.array([0, *(symbol[c] for c in r["ps"]), 0]), dur=r["d"], level=level, voicing=voicing,
+                        voice=r["voice"], language="zh")  # fmt: skip
+            assert len(item["sym"]) == len(item["dur"]) == len(item["tok"]) and len(ids) == len(r["tokens"])
+            yield item, r
+
+
 def audio_clips(data, coder, pattern="shard_*.pt"):
     """Every sentence with audio, in both voices: dicts with item, codes, mel, wav, voice."""
     from codes import f0_levels
 
     aligned = load(f"{data}/align.pt")["sets"]
-    clips = []
+    clips = [
+        dict(item=item, codes=coder(item, item["voice"])[0].astype(np.int16), mel=r["mel"], wav=r["wav"], voice=item["voice"])
+        for item, r in mandarin_items(data, coder, "zha_*.pt")
+    ]
     for path in sorted(glob.glob(f"{data}/{pattern}")):
         name = os.path.basename(path).replace("shard_", "sym_")
         for record, item in zip(load(path), aligned[name]):

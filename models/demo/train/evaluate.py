@@ -62,7 +62,7 @@ def speak(args, texts, gpt):
     for text in texts:
         mark = "[empty_spk]" if args.voice == "empty" else "[spk_emb]"
         ids = tokens.encode(f"[Stts]{mark}{args.prompt}{text}[Ptts]", add_special_tokens=False)
-        embedded = gpt.emb_text(torch.tensor(ids))
+        embedded = gpt.text(torch.tensor(ids))
         if args.voice != "empty":
             embedded[1] = speaker(gpt.H, args.voice, generator)
         prefixes.append(embedded)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+import syllables_zh
 import tokenizer
 from common import (
     FEMALE,
@@ -73,7 +74,7 @@ def voice_text(hidden, sign, seed):
 def embeddings(gpt):
     embed, heads = (t.detach() for t in gpt.tables())
     text_head = torch.randn(gpt.emb_text.weight.shape, generator=torch.Generator().manual_seed(0)) * TEXT_HEAD_STD
-    tensors = {"emb_text.weight": gpt.emb_text.weight.detach()}
+    tensors = {"emb_text.weight": gpt.text(torch.arange(len(gpt.emb_text.weight))).detach()}
     weights = {HEADS.format(b): heads[b] for b in range(gpt.vq)}
     weights["head_text.parametrizations.weight.original"] = text_head
     for name, weight in weights.items():  # weight normalisation: direction and length of each row
@@ -107,6 +108,9 @@ def main():
     )
     put(f"{asset}/Embed.safetensors", embeddings(gpt))
     tokenizer.build(f"{asset}/tokenizer")
+    mandarin = bool(size.get("parts"))
+    if mandarin:
+        syllables_zh.write_map(args.out)
 
     H = size["H"]
     tokens = dict(num_audio_tokens=626, num_text_tokens=size["n_text"], num_vq=4)
@@ -154,7 +158,7 @@ def main():
                 refine_text=False,
                 decoder=path,
                 use_decoder_default=path and args.decoder_default,
-                languages=["en"],
+                languages=["en", "zh"] if mandarin else ["en"],
                 max_words=MAX_WORDS,
                 closing_mark=True,
             ),

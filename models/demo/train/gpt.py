@@ -48,7 +48,7 @@ class Layer(nn.Module):
 class GPT(nn.Module):
     """Code tables are sums of digit vectors plus a free residual: the same tables at export, but quicker to learn."""
 
-    def __init__(self, H=192, ff=512, nh=3, L=5, n_text=252, n_code=626, vq=4, digits=4, levels=5):
+    def __init__(self, H=192, ff=512, nh=3, L=5, n_text=252, n_code=626, vq=4, digits=4, levels=5, parts=None):
         super().__init__()
         self.H, self.nh, self.vq = H, nh, vq
         self.layers = nn.ModuleList([Layer(H, ff, nh) for _ in range(L)])
@@ -68,8 +68,21 @@ class GPT(nn.Module):
                 residual = "o_proj" in name or "down" in name
                 nn.init.normal_(p, std=H**-0.5 * (1 / math.sqrt(2 * L) if residual else 1))
         nn.init.normal_(self.emb_text.weight, std=0.5)
+        if parts:  # initial, final and tone of each token; row 0 is of those that are no syllables
+            self.register_buffer("parts", torch.tensor(parts), persistent=False)
+            self.part = nn.Parameter(torch.randn(int(self.parts.max()) + 1, H) * 0.3)
+        else:
+            self.part = None
         head = H // nh
         self.register_buffer("inv", 10000.0 ** (-torch.arange(0, head, 2).float() / head), persistent=False)
+
+    def text(self, ids):
+        """Embeddings of text tokens; a Chinese one is the sum of its syllable's parts and a free residual."""
+        x = self.emb_text(ids)
+        if self.part is None:
+            return x
+        rows = self.parts[ids]
+        return x + (F.embedding(rows, self.part) * (rows > 0).unsqueeze(-1)).sum(-2)
 
     def tables(self):
         """Code embeddings and code heads, each [books, codes, H]."""

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 import tokenizer
 from codes import MAX_COUNT, POINTER_MODULO, Coder, f0_levels, jitter_pitch
-from common import FEMALE, MALE, load, speaker_vector
+from common import FEMALE, MALE, load, mandarin_items, speaker_vector
 from gpt import END
 
 # Augmentation, as probabilities per sentence
@@ -17,6 +17,7 @@ P_NO_MARK = 0.15  # the closing mark left out, as the Python package does with "
 P_SPEED = 0.15  # a speed other than [speed_5]
 P_NO_SPEED = 0.4  # [speed_5] left out
 P_JOIN = 0.15  # two sentences in one
+MANDARIN_SHARE = 0.65  # of the batches, where there is Mandarin
 P_SPEAKER = 0.7  # [spk_emb], half of them male; else [empty_spk], female
 BREAK_STEPS = {
     "[uv_break]": (9, 20),
@@ -48,6 +49,9 @@ class Batches:
             for item in filter(None, records):
                 item["level"], item["voicing"] = f0_levels(item.pop("f0"))
                 (self.held if "held" in name else self.items).append(item)
+        held, self.mandarin = 30, [item for item, _ in mandarin_items(data, self.coder, "zh*_*.pt")]
+        self.held, self.mandarin = self.held + self.mandarin[:held], self.mandarin[held:]
+        self.english, self.items = len(self.items), self.items + self.mandarin
         self.length = np.array([i["dur"].sum() + len(i["ids"]) + 5 for i in self.items])
 
     # ---- augmentation
@@ -55,7 +59,7 @@ class Batches:
     def join(self, a, b):
         """Two sentences in a row: what the server gets when it does not split its text."""
         shift = lambda t: t + len(a["ids"])
-        joined = {k: np.concatenate([a[k], b[k]]) for k in ("ids", "idx", "sym", "dur", "level", "voicing")}
+        joined = a | {k: np.concatenate([a[k], b[k]]) for k in ("ids", "idx", "sym", "dur", "level", "voicing")}
         joined["tok"] = np.concatenate([a["tok"], shift(b["tok"])])
         return joined
 
@@ -89,7 +93,9 @@ class Batches:
         """-> item, token of its speed or None"""
         rng, speed = self.rng, "[speed_5]"
         if rng.random() < P_JOIN:
-            item = self.join(item, self.items[rng.integers(len(self.items))])
+            other = self.items[rng.integers(*((self.english, len(self.items)) if "voice" in item else (0, self.english)))]
+            if other.get("voice") == item.get("voice"):
+                item = self.join(item, other)
         item = dict(item)
         item["ids"] = item["ids"].copy()
         if item["ids"][-1] == self.id(".") and rng.random() < P_NO_MARK:
@@ -132,7 +138,11 @@ class Batches:
     def epochs(self, size):
         """Endless batches of sentences of similar length, size positions each."""
         while True:
-            order, out = self.rng.permutation(len(self.items)), []
+            order, out = np.arange(self.english), []
+            if self.mandarin:  # as many of the one as of the other, by share
+                few = int(len(self.mandarin) * (1 / MANDARIN_SHARE - 1))
+                order = np.append(self.rng.choice(order, few), np.arange(self.english, len(self.items)))
+            order = self.rng.permutation(order)
             for k in range(0, len(order), 512):
                 part = order[k : k + 512]
                 part = part[np.argsort(self.length[part] + self.rng.integers(0, 8, len(part)))]
@@ -152,9 +162,11 @@ class Batches:
         rng, speed, voice, vector = self.rng, "[speed_5]", FEMALE, None
         if train:
             item, speed = self.augment(item)
-            if rng.random() < P_SPEAKER:
-                voice = MALE if rng.random() < 0.5 else FEMALE
+            if item.get("voice") == MALE or rng.random() < P_SPEAKER:
+                voice = item.get("voice") or (MALE if rng.random() < 0.5 else FEMALE)
                 vector = speaker_vector(self.hidden, voice)
+        elif item.get("voice") == MALE:
+            voice, vector = MALE, speaker_vector(self.hidden, MALE)
         prompt = ["[Stts]", "[empty_spk]" if vector is None else "[spk_emb]"] + ([speed] if speed else [])
         ids = np.concatenate([[self.id(t) for t in prompt], item["ids"].astype(np.int64), [self.id("[Ptts]")]])
         codes, token = self.coder(item, voice)

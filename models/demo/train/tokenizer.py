@@ -1,6 +1,9 @@
-"""WordPiece tokenizer of the small model: letters, common English graphemes, their "##" continuations, ChatTTS's special tokens."""
+"""WordPiece tokenizer of the small model: letters, common English graphemes, their "##" continuations, ChatTTS's special tokens,
+and one Chinese character for each toned syllable."""
 
 import os
+
+import syllables_zh
 
 SPECIAL = (
     "[Sasr] [Pasr] [Easr] [Stts] [Ptts] [Etts] [Sbreak] [Pbreak] [Ebreak] [uv_break] [v_break] "
@@ -20,6 +23,7 @@ def vocabulary():
     tokens = BASIC + list(",.?!'-:;\"") + list("0123456789") + ["##" + c for c in "0123456789"]
     units = [chr(ord("a") + i) for i in range(26)] + GRAPHEMES
     tokens += units + ["##" + u for u in units]
+    tokens += list(syllables_zh.table())  # Mandarin: one character for each syllable
     return {token: i for i, token in enumerate(tokens)}
 
 

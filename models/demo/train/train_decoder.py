@@ -38,7 +38,7 @@ class HiddenStates:
         for clip in clips:
             prompt = ["[Stts]", "[empty_spk]"] + ([] if self.rng.random() < P_NO_SPEED else ["[speed_5]"])
             ids = self.id(prompt) + clip["item"]["ids"].tolist() + [self.id("[Ptts]")]
-            text = self.gpt.emb_text(torch.tensor(ids))
+            text = self.gpt.text(torch.tensor(ids))
             if clip["voice"] != FEMALE or self.rng.random() < P_SPEAKER:
                 text[1] = speaker_vector(self.gpt.H, clip["voice"])
             codes = torch.from_numpy(jitter_pitch(clip["codes"].astype(np.int64), self.rng, P_PITCH_JITTER, 1))

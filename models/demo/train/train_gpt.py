@@ -55,7 +55,7 @@ def parse():
 
 def losses(model, batches, items, train=True):
     embed, heads = model.tables()
-    x, scored, guides, target, begins = batches.collate(items, model.emb_text, embed, train)
+    x, scored, guides, target, begins = batches.collate(items, model.text, embed, train)
     guide = {layer: {head: guides[kind] for head, kind in heads_.items()} for layer, heads_ in GUIDE.items()}
     hidden, attention = model(x, guide)
     logits = (hidden[scored] @ heads.flatten(0, 1).T).view(-1, *heads.shape[:2])
@@ -120,6 +120,7 @@ def main():
     torch.manual_seed(seed)
     batches = Batches(args.data, np.random.default_rng(seed), args.hidden)
     config = dict(H=args.hidden, ff=args.ff, nh=args.heads, L=args.layers, n_text=batches.vocabulary)
+    config = checkpoint["cfg"] if checkpoint else config
     model = GPT(**config)
     matrices = [p for n, p in model.named_parameters() if "layers" in n and p.dim() == 2]
     others = [p for n, p in model.named_parameters() if not ("layers" in n and p.dim() == 2)]
@@ -129,7 +130,8 @@ def main():
     seen, cpu_before = 0, 0.0
     if checkpoint:
         model.load_state_dict(checkpoint["sd"])
-        optimizer.load_state_dict(checkpoint["opt"])
+        if checkpoint["opt"]:  # none in what extend_zh.py makes
+            optimizer.load_state_dict(checkpoint["opt"])
         average, seen, cpu_before = checkpoint["ema"], checkpoint["toks"], checkpoint["cpu"]
     cpu = lambda: cpu_before + time.process_time() * WORLD
     if RANK == 0:
