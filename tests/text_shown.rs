@@ -46,7 +46,10 @@ fn a_character_the_homophones_make_known_is_spoken() {
     std::fs::write(model.path().join("homophones_map.json"), r#"{"仁":"人"}"#).unwrap();
     let found = lines(&voxwire(&["text", "--json", "--model", model.path().to_str().unwrap(), "人仁义"], ""));
     assert_eq!(found[0]["spoken"], "人人");
-    assert_eq!((&found[0]["rewritten"][0]["kind"], &found[0]["skipped"][0]["text"]), (&json!("homophone"), &json!("义")));
+    assert_eq!(
+        (&found[0]["rewritten"][0]["kind"], &found[0]["skipped"][0]["text"]),
+        (&json!("homophone"), &json!("义"))
+    );
 }
 
 #[test]
